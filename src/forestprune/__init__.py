@@ -1,0 +1,23 @@
+"""Make trained tree ensembles small."""
+
+from forestprune._version import __version__
+from forestprune.datasets import load_wine_quality
+from forestprune.depth_difference import depth_difference
+from forestprune.encoding import Encoding, encode
+from forestprune.exceptions import ForestPruneError, InvalidForestError, UnsupportedModelError
+from forestprune.forest import Forest, Origin
+from forestprune.inputs import InputSpec
+
+__all__ = [
+    "Encoding",
+    "Forest",
+    "ForestPruneError",
+    "InputSpec",
+    "InvalidForestError",
+    "Origin",
+    "UnsupportedModelError",
+    "__version__",
+    "depth_difference",
+    "encode",
+    "load_wine_quality",
+]

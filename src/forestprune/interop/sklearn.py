@@ -1,0 +1,426 @@
+"""scikit-learn: decision trees, random forests, extra trees, bagging over trees, boosting.
+
+What the origin's state holds is plain data: the constructor's parameters, those of the trees
+inside, and the scalar fitted attributes. What the training set alone could tell about the pruned
+model, such as `oob_score_` or `train_score_`, is not carried over. Neither is a random generator
+given as `random_state`: it becomes None, for its state would only matter to another fit.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from forestprune.build import RawTree, build_forest
+from forestprune.exceptions import UnsupportedModelError
+from forestprune.forest import Forest, Origin
+from forestprune.inputs import InputSpec
+from forestprune.kernels.nodes import average_up
+
+_TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
+_NESTED = _TREES | {"DummyRegressor": DummyRegressor}
+
+# scikit-learn marks "every number goes left, NaN right" by an infinite threshold. Its numbers are
+# finite, so the largest one says the same.
+_EVERY_NUMBER = np.finfo(np.float64).max
+
+_NODE_FIELDS = {
+    "left_child",
+    "right_child",
+    "feature",
+    "threshold",
+    "impurity",
+    "n_node_samples",
+    "weighted_n_node_samples",
+    "missing_go_to_left",
+}
+
+_NO_SEED = -1
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A fitted estimator, taken apart."""
+
+    trees: list[Any]
+    scale: float
+    base: NDArray[np.float64]
+    features: NDArray[np.int64] | None = None  # the columns that each tree was given
+    extras: dict[str, NDArray[Any]] | None = None
+
+
+# Taking apart, one function a family of classes.
+
+
+def _read_tree(model: Any) -> _Parts:
+    return _Parts([model], 1.0, np.zeros(model.n_outputs_))
+
+
+def _read_average(model: Any) -> _Parts:
+    trees = model.estimators_
+    return _Parts(trees, 1.0 / len(trees), np.zeros(trees[0].n_outputs_))
+
+
+def _read_bagging(model: Any) -> _Parts:
+    for tree in model.estimators_:
+        if type(tree) not in _TREES.values():
+            raise UnsupportedModelError(
+                f"BaggingRegressor is read if its estimators are {' or '.join(_TREES)}, "
+                f"got {type(tree).__name__}."
+            )
+    extras = {"bagging_seed": np.array(model._seeds)} if hasattr(model, "_seeds") else {}
+    average = _read_average(model)
+    return replace(average, features=np.stack(model.estimators_features_), extras=extras)
+
+
+def _read_boosting(model: Any) -> _Parts:
+    if isinstance(model.init_, str):  # "zero"
+        base = 0.0
+    elif isinstance(model.init_, DummyRegressor):
+        base = float(np.ravel(model.init_.constant_)[0])
+    else:
+        raise UnsupportedModelError(
+            "GradientBoostingRegressor is read if it starts from a constant: init=None, 'zero' or "
+            f"a DummyRegressor. Here init is {type(model.init_).__name__}, whose prediction depends "
+            "on the row and would not be part of the forest."
+        )
+    return _Parts(list(model.estimators_[:, 0]), float(model.learning_rate), np.array([base]))
+
+
+# Putting together again: the estimators' trees are done, what is missing is what holds them.
+
+
+def _write_average(model: Any, trees: list[Any], forest: Forest) -> None:
+    del forest
+    model.estimator_ = clone(model.estimator)
+    model.estimators_ = trees
+
+
+def _write_bagging(model: Any, trees: list[Any], forest: Forest) -> None:
+    model.estimator_ = type(trees[0])(**_decoded(_state(forest)["tree_params"]))
+    model.estimators_ = trees
+    model.estimators_features_ = [np.array(row) for row in forest.tree_extras["features"]]
+    if "bagging_seed" in forest.tree_extras:
+        model._seeds = np.array(forest.tree_extras["bagging_seed"])
+
+
+def _write_boosting(model: Any, trees: list[Any], forest: Forest) -> None:
+    constant = DummyRegressor(strategy="constant", constant=forest.base[0])
+    model.init_ = constant.fit(np.zeros((1, forest.n_features)), forest.base)
+    model.estimators_ = np.array(trees, dtype=object).reshape(-1, 1)
+    model.n_estimators_ = len(trees)
+    model._loss = model._get_loss(sample_weight=None)
+
+
+@dataclass(frozen=True)
+class _Family:
+    read: Callable[[Any], _Parts]
+    write: Callable[[Any, list[Any], Forest], None] | None  # None: the tree itself is the model
+
+
+_TREE = _Family(_read_tree, None)
+_AVERAGE = _Family(_read_average, _write_average)
+_FAMILIES: dict[type, _Family] = {
+    DecisionTreeRegressor: _TREE,
+    ExtraTreeRegressor: _TREE,
+    RandomForestRegressor: _AVERAGE,
+    ExtraTreesRegressor: _AVERAGE,
+    BaggingRegressor: _Family(_read_bagging, _write_bagging),
+    GradientBoostingRegressor: _Family(_read_boosting, _write_boosting),
+}
+_CLASSES = {cls.__name__: cls for cls in _FAMILIES}
+
+_WHY_NOT = {
+    "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums of trees can be "
+    "pruned.",
+    "HistGradientBoostingRegressor": "It is not read yet.",
+    "Pipeline": "Pass its last step, and X as that step sees it.",
+    "GridSearchCV": "Pass its best_estimator_.",
+    "RandomizedSearchCV": "Pass its best_estimator_.",
+}
+
+
+def from_model(model: Any) -> Forest:
+    """Read a fitted scikit-learn estimator."""
+    cls = type(model)
+    if cls not in _FAMILIES:
+        raise UnsupportedModelError(_refusal(model))
+    check_is_fitted(model)
+    parts = _FAMILIES[cls].read(model)
+    names = getattr(model, "feature_names_in_", None)
+    extras = dict(parts.extras or {})
+    extras["random_state"] = np.array([_seed(tree) for tree in parts.trees], dtype=np.int64)
+    if parts.features is not None:
+        extras["features"] = parts.features
+    forest = build_forest(
+        _raw_trees(parts),
+        scale=np.full(len(parts.trees), parts.scale),
+        base=parts.base,
+        input=InputSpec(
+            n_features=int(model.n_features_in_),
+            feature_names=None if names is None else tuple(str(name) for name in names),
+            dtype="float32",
+            ensure_all_finite="allow-nan" if get_tags(model).input_tags.allow_nan else True,
+        ),
+        origin=Origin("sklearn", cls.__name__, _describe(model, parts)),
+        tree_extras=extras,
+    )
+    if getattr(model, "loss", "squared_error") != "squared_error":
+        # Other losses set the leaves after the tree is grown and leave the splits as they were.
+        forest = _average_of_leaves(forest)
+    return forest
+
+
+def to_native(forest: Forest) -> Any:
+    """Write `forest` as a fitted estimator of the class it was read from."""
+    forest = _at_least_one_tree(forest.compact())
+    state = _state(forest)
+    assert forest.origin is not None  # noqa: S101 - to_native is called for forests with one
+    cls = _CLASSES[forest.origin.model_class]
+    write = _FAMILIES[cls].write
+    if write is None:
+        model = _write_trees(forest, 1.0, forest.base)[0]
+        model.set_params(**_decoded(state["params"]))
+    else:
+        model = cls(**_decoded(state["params"])).set_params(n_estimators=forest.n_trees)
+        if cls is GradientBoostingRegressor:
+            trees = _write_trees(forest, model.learning_rate, np.zeros(1))
+        else:
+            trees = _write_trees(forest, 1.0 / forest.n_trees, forest.base)
+        write(model, trees, forest)
+        if cls in (RandomForestRegressor, ExtraTreesRegressor):
+            model.n_outputs_ = forest.n_outputs
+    for name, attribute in state["attributes"].items():
+        setattr(model, name, attribute)
+    model.n_features_in_ = forest.n_features
+    if forest.feature_names is not None:
+        model.feature_names_in_ = np.array(forest.feature_names, dtype=object)
+    return model
+
+
+def _refusal(model: Any) -> str:
+    cls = type(model)
+    reason = _WHY_NOT.get(cls.__name__, "")
+    if is_classifier(model):
+        reason = "Classifiers are not read yet."
+    for base in cls.__mro__[1:]:
+        if base in _FAMILIES:
+            reason = (
+                f"It is a subclass of {base.__name__}; a subclass may predict differently, "
+                "so only the class itself is read."
+            )
+            break
+    return " ".join(
+        [
+            f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}.",
+            reason,
+        ]
+    ).rstrip()
+
+
+# Reading trees
+
+
+def _raw_trees(parts: _Parts) -> Iterator[RawTree]:
+    for i, estimator in enumerate(parts.trees):
+        state = estimator.tree_.__getstate__()
+        nodes = state["nodes"]
+        for name in set(nodes.dtype.names) - _NODE_FIELDS:
+            if nodes[name][nodes["left_child"] >= 0].any():
+                raise UnsupportedModelError(
+                    f"The trees of this scikit-learn store {name!r} for their splits, which this "
+                    "version of forestprune does not know. Use an older scikit-learn."
+                )
+        feature = nodes["feature"]
+        if parts.features is not None:
+            feature = parts.features[i][np.maximum(feature, 0)]
+        yield RawTree(
+            left=nodes["left_child"],
+            right=nodes["right_child"],
+            feature=feature,
+            threshold=np.minimum(nodes["threshold"], _EVERY_NUMBER),
+            missing_left=nodes["missing_go_to_left"],
+            cover=nodes["weighted_n_node_samples"],
+            value=state["values"][:, :, 0],
+            extras={
+                "impurity": nodes["impurity"],
+                "n_node_samples": nodes["n_node_samples"].astype(np.int32),
+            },
+        )
+
+
+def _average_of_leaves(forest: Forest) -> Forest:
+    """Return `forest` with each split's value the mean of its leaves, weighted by cover."""
+    value = forest.value.copy()
+    for a, b in zip(forest.offsets[:-1], forest.offsets[1:], strict=True):
+        average_up(forest.left[a:b], forest.cover[a:b], value[a:b])
+    return replace(forest, value=value)
+
+
+def _seed(tree: Any) -> int:
+    seed = tree.random_state
+    return int(seed) if isinstance(seed, int | np.integer) else _NO_SEED
+
+
+# Writing trees
+
+
+def _at_least_one_tree(forest: Forest) -> Forest:
+    """Return `forest`, with a tree of one node that adds nothing if it has no tree."""
+    if forest.n_trees:
+        return forest
+    return replace(
+        forest,
+        offsets=np.array([0, 1]),
+        left=np.array([-1]),
+        feature=np.array([-1]),
+        threshold=np.zeros(1),
+        missing_left=np.zeros(1, np.bool_),
+        value=np.zeros((1, forest.n_outputs)),
+        cover=np.ones(1),
+        scale=np.ones(1),
+        node_extras={n: np.ones(1, a.dtype) for n, a in forest.node_extras.items()},
+        tree_extras={
+            n: np.zeros((1, *a.shape[1:]), a.dtype) for n, a in forest.tree_extras.items()
+        },
+    )
+
+
+def _write_trees(forest: Forest, unit: float, constant: NDArray[np.float64]) -> list[Any]:
+    """Return fitted tree estimators whose sum times `unit` is the forest.
+
+    `constant` is added to every value. A scale equal to `unit` leaves values as they are, to the
+    last bit.
+    """
+    state = _state(forest)
+    cls = _TREES[state["tree_class"]]
+    params = _decoded(state["tree_params"])
+    features = forest.tree_extras.get("features")
+    n_features = forest.n_features if features is None else features.shape[1]
+    # Types and arguments differ between versions of scikit-learn: take those of the one installed.
+    stump = cls().fit(np.zeros((1, n_features)), np.zeros((1, forest.n_outputs)))
+    factors = np.divide(forest.scale, unit, out=np.ones(forest.n_trees), where=unit != 0)
+    trees = []
+    for i, (a, b) in enumerate(zip(forest.offsets[:-1], forest.offsets[1:], strict=True)):
+        nodes = slice(int(a), int(b))
+        seed = int(forest.tree_extras["random_state"][i])
+        tree = cls(**params).set_params(random_state=None if seed == _NO_SEED else seed)
+        values = forest.value[nodes] * factors[i] + constant
+        columns = None if features is None else features[i]
+        tree.tree_ = _write_tree(stump.tree_, forest, nodes, int(forest.depths[i]), values, columns)
+        tree.n_features_in_ = n_features
+        tree.n_outputs_ = forest.n_outputs
+        tree.max_features_ = state["tree_max_features"]
+        trees.append(tree)
+    return trees
+
+
+def _write_tree(
+    like: Any,
+    forest: Forest,
+    nodes: slice,
+    depth: int,
+    values: NDArray[np.float64],
+    columns: NDArray[np.int64] | None,
+) -> Any:
+    """Return a scikit-learn Tree of the given nodes, made as `like` is made."""
+    constructor, arguments, state = like.__reduce__()
+    left, feature = forest.left[nodes], forest.feature[nodes]
+    threshold = forest.threshold[nodes]
+    is_split = left >= 0
+    if columns is not None:
+        local = np.zeros(forest.n_features, dtype=np.int64)
+        local[columns] = np.arange(columns.size)
+        feature = local[feature]
+    table = np.zeros(left.size, dtype=state["nodes"].dtype)
+    table["left_child"] = left
+    table["right_child"] = np.where(is_split, left + 1, -1)
+    table["feature"] = np.where(is_split, feature, -2)
+    threshold = np.where(threshold == _EVERY_NUMBER, np.inf, threshold)
+    table["threshold"] = np.where(is_split, threshold, -2.0)
+    table["missing_go_to_left"] = forest.missing_left[nodes]
+    table["weighted_n_node_samples"] = forest.cover[nodes]
+    for name, extra in forest.node_extras.items():
+        table[name] = extra[nodes]
+    tree = constructor(*arguments)
+    tree.__setstate__(
+        state
+        | {
+            "max_depth": depth,
+            "node_count": left.size,
+            "nodes": table,
+            "values": np.ascontiguousarray(values[:, :, np.newaxis]),
+        }
+    )
+    return tree
+
+
+# Estimators as plain data
+
+
+def _state(forest: Forest) -> dict[str, Any]:
+    assert forest.origin is not None  # noqa: S101 - to_native is called for forests with one
+    return dict(forest.origin.state)
+
+
+def _describe(model: Any, parts: _Parts) -> dict[str, Any]:
+    params = model.get_params(deep=False)
+    first = parts.trees[0]
+    attributes = {
+        name: _encoded(name, attribute)
+        for name, attribute in vars(model).items()
+        if name not in params
+        and name != "oob_score_"
+        and isinstance(attribute, int | float | np.number | None)
+    }
+    return {
+        "params": {name: _encoded(name, param) for name, param in params.items()},
+        "attributes": attributes,
+        "tree_class": type(first).__name__,
+        "tree_params": {name: _encoded(name, p) for name, p in first.get_params().items()},
+        "tree_max_features": int(first.max_features_),
+    }
+
+
+def _encoded(name: str, param: Any) -> Any:
+    """Return `param` as JSON can hold it."""
+    if param is None or isinstance(param, bool | int | float | str):
+        return param
+    if isinstance(param, np.number | np.bool_ | np.ndarray):
+        return param.tolist()
+    if isinstance(param, list | tuple):
+        return [_encoded(name, item) for item in param]
+    if isinstance(param, dict):
+        return {key: _encoded(name, item) for key, item in param.items()}
+    if isinstance(param, np.random.RandomState):
+        return None
+    if type(param).__name__ in _NESTED:
+        inner = {n: _encoded(n, p) for n, p in param.get_params(deep=False).items()}
+        return {"estimator": type(param).__name__, "params": inner}
+    raise UnsupportedModelError(
+        f"The parameter {name} must be a plain value, or one of {', '.join(_NESTED)}; "
+        f"got {type(param).__name__}, which could not be written back."
+    )
+
+
+def _decoded(params: dict[str, Any]) -> dict[str, Any]:
+    """Undo _encoded for a set of parameters."""
+    return {
+        name: _NESTED[param["estimator"]](**_decoded(param["params"]))
+        if isinstance(param, dict) and "estimator" in param
+        else param
+        for name, param in params.items()
+    }

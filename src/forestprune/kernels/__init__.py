@@ -1,0 +1,1 @@
+"""Compiled loops. Plain arrays in and out; nothing here knows what a Forest is."""

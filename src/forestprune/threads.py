@@ -1,0 +1,49 @@
+"""Running kernels on several threads.
+
+Kernels release the interpreter lock, so plain threads run them in parallel. numba's own
+`parallel=True` is not used: depending on the threading layer it finds, it ends the whole process
+when it is entered from two threads at once, or after a fork.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` asks for.
+
+    None means every core this process may use, or its share of them inside a joblib worker.
+    Negative numbers count back from the number of cores, as in joblib.
+    """
+    if n_jobs is None:
+        cores: int = joblib.cpu_count()
+        # joblib tells its workers through this variable how many cores each may use.
+        share = os.environ.get("NUMBA_NUM_THREADS", "")
+        return min(cores, max(1, int(share))) if share.isdigit() else cores
+    threads: int = joblib.effective_n_jobs(n_jobs)
+    return threads
+
+
+def run_in_threads(
+    function: Callable[..., None], tasks: Iterable[tuple[object, ...]], n_jobs: int | None
+) -> None:
+    """Call `function(*task)` for every task; the first error of any task is raised."""
+    tasks = list(tasks)
+    threads = min(thread_count(n_jobs), len(tasks))
+    if threads <= 1:
+        for task in tasks:
+            function(*task)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(function, *task) for task in tasks]:
+            future.result()
+
+
+def split_range(n: int, parts: int) -> list[tuple[int, int]]:
+    """Cut range(n) into at most `parts` contiguous pieces of nearly equal length."""
+    parts = max(1, min(parts, n))
+    bounds = [n * part // parts for part in range(parts + 1)]
+    return list(zip(bounds[:-1], bounds[1:], strict=True))
