@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from forestprune.category_sets import join_sets, pack_categories
 from forestprune.exceptions import InvalidForestError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
-from forestprune.kernels.nodes import level_order
-from forestprune.validation import level_order_left
+from forestprune.kernels.structure import level_order
+from forestprune.progress import track
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,65 +46,72 @@ class RawTree:
 def build_forest(
     trees: Iterable[RawTree],
     *,
+    n_nodes: int,
     scale: ArrayLike,
     base: ArrayLike,
     input: InputSpec,  # noqa: A002 - the name of the attribute it becomes
     origin: Origin | None = None,
     tree_extras: Mapping[str, NDArray[Any]] | None = None,
 ) -> Forest:
-    """Sort the nodes of each tree into level order and put the trees behind one another."""
-    base = np.array(base, dtype=np.float64)
-    columns: dict[str, list[NDArray[Any]]] = {
-        "feature": [np.empty(0, np.int32)],
-        "threshold": [np.empty(0)],
-        "missing_left": [np.empty(0, np.bool_)],
-        "cover": [np.empty(0)],
-        "value": [np.empty((0, base.size))],
-        "category_set": [np.empty(0, np.int32)],
-        "is_split": [np.empty(0, np.bool_)],
-    }
-    extras: dict[str, list[NDArray[Any]]] = {}
-    sizes: list[int] = []
-    sets: list[NDArray[np.uint32]] = []
-    for number, tree in enumerate(trees):
-        order = _order(number, tree)
-        is_split = np.asarray(tree.left)[order] >= 0
-        sizes.append(order.size)
-        columns["is_split"].append(is_split)
-        columns["feature"].append(np.where(is_split, tree.feature[order], -1).astype(np.int32))
-        columns["threshold"].append(np.where(is_split, tree.threshold[order], 0.0))
-        columns["missing_left"].append(is_split & (tree.missing_left[order] != 0))
-        columns["cover"].append(np.asarray(tree.cover[order], np.float64))
-        columns["value"].append(np.asarray(tree.value[order], np.float64))
-        columns["category_set"].append(_number_sets(tree, order, is_split, sets))
-        for name, array in tree.extras.items():
-            extras.setdefault(name, []).append(array[order])
+    """Sort the nodes of each tree into level order and put the trees behind one another.
 
-    arrays = {name: _joined(columns.pop(name)) for name in list(columns)}
-    node_extras = {name: _joined(extras.pop(name)) for name in list(extras)}
-    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    arrays["left"] = level_order_left(arrays.pop("is_split"), offsets)
-    if not sets:
-        arrays["category_set"] = np.empty(0, np.int32)
-    for array in [*arrays.values(), *node_extras.values()]:
-        array.flags.writeable = False
+    `n_nodes` is the number of nodes of all trees, or more. The trees may come from a generator:
+    one at a time is looked at, so that large models are not in memory a third time.
+    """
+    base = np.array(base, dtype=np.float64)
+    columns: dict[str, NDArray[Any]] = {
+        "left": np.empty(n_nodes, np.int32),
+        "feature": np.empty(n_nodes, np.int32),
+        "threshold": np.empty(n_nodes),
+        "missing_left": np.empty(n_nodes, np.bool_),
+        "cover": np.empty(n_nodes),
+        "value": np.empty((n_nodes, base.size)),
+    }
+    extras: dict[str, NDArray[Any]] = {}
+    offsets = [0]
+    sets: dict[int, NDArray[np.uint32]] = {}  # node: the categories that go left
+    n_trees = np.size(scale)
+    for number, tree in enumerate(track(trees, "reading trees", n_trees)):
+        order = _order(number, tree)
+        nodes = slice(offsets[-1], offsets[-1] + order.size)
+        if nodes.stop > n_nodes:
+            raise ValueError(f"n_nodes must cover all trees; {n_nodes} end in tree {number}.")
+        is_split = tree.left[order] >= 0
+        columns["left"][nodes] = np.where(is_split, 2 * np.cumsum(is_split) - 1, -1)
+        columns["feature"][nodes] = np.where(is_split, tree.feature[order], -1)
+        columns["threshold"][nodes] = np.where(is_split, tree.threshold[order], 0.0)
+        columns["missing_left"][nodes] = is_split & (tree.missing_left[order] != 0)
+        columns["cover"][nodes] = tree.cover[order]
+        columns["value"][nodes] = tree.value[order]
+        for name, array in tree.extras.items():
+            extras.setdefault(name, np.empty(n_nodes, array.dtype))[nodes] = array[order]
+        if tree.left_categories:
+            for place in np.flatnonzero(is_split):
+                if int(order[place]) in tree.left_categories:
+                    categories = tree.left_categories[int(order[place])]
+                    sets[nodes.start + int(place)] = pack_categories(categories)
+        offsets.append(nodes.stop)
+
+    for group in (columns, extras):
+        for name, array in group.items():
+            group[name] = array[: offsets[-1]]
+            group[name].flags.writeable = False
     return Forest(
-        **arrays,
-        offsets=offsets,
+        **columns,
+        **join_sets(sets, offsets[-1]),
+        offsets=np.array(offsets),
         scale=np.asarray(scale, dtype=np.float64),
         base=base,
         input=input,
-        set_offsets=np.cumsum([0, *(words.size for words in sets)]),
-        set_words=np.concatenate([np.empty(0, np.uint32), *sets]),
         origin=origin,
-        node_extras=node_extras,
+        node_extras=extras,
         tree_extras=tree_extras or {},
     )
 
 
 def _order(number: int, tree: RawTree) -> NDArray[np.int32]:
     """Return the nodes of `tree` in level order."""
-    left, right = np.asarray(tree.left), np.asarray(tree.right)
+    left, right = tree.left, tree.right
     n = left.size
     if n == 0 or right.size != n:
         raise InvalidForestError(
@@ -125,37 +133,3 @@ def _order(number: int, tree: RawTree) -> NDArray[np.int32]:
             "that two parents share)."
         )
     return order[:met]
-
-
-def _number_sets(
-    tree: RawTree,
-    order: NDArray[np.int32],
-    is_split: NDArray[np.bool_],
-    sets: list[NDArray[np.uint32]],
-) -> NDArray[np.int32]:
-    """Return the category set of each node of `order`, new sets being added to `sets`."""
-    numbers = np.full(order.size, -1, np.int32)
-    if not tree.left_categories:
-        return numbers
-    for place, node in enumerate(order):
-        if is_split[place] and int(node) in tree.left_categories:
-            numbers[place] = len(sets)
-            sets.append(_bits(tree.left_categories[int(node)]))
-    return numbers
-
-
-def _bits(categories: Sequence[int]) -> NDArray[np.uint32]:
-    """Return a bit set, 32 categories a word."""
-    chosen = np.asarray(categories, dtype=np.int64)
-    if (chosen < 0).any():
-        raise InvalidForestError(f"Categories must not be negative, got {chosen.min()}.")
-    words = np.zeros(chosen.max(initial=-1) // 32 + 1, np.uint32)
-    np.bitwise_or.at(words, chosen // 32, np.uint32(1) << (chosen % 32).astype(np.uint32))
-    return words
-
-
-def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
-    """Concatenate `pieces` and forget them, so that only one column is in memory twice."""
-    joined = np.concatenate(pieces)
-    pieces.clear()
-    return joined

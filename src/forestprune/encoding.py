@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.forest import Forest
-from forestprune.kernels.nodes import add_up_rows
 from forestprune.kernels.routing import encode_trees
+from forestprune.kernels.sums import add_up_rows
 from forestprune.threads import run_in_threads, split_range, thread_count
 
 
@@ -34,7 +34,7 @@ class Encoding:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     @cached_property
     def node_weights(self) -> NDArray[np.float64]:
@@ -51,7 +51,7 @@ class Encoding:
             (self.codes, amounts, first, last, forest.offsets, forest.left, sums)
             for first, last in split_range(forest.n_trees, 4 * thread_count(n_jobs))
         ]
-        run_in_threads(add_up_rows, tasks, n_jobs)
+        run_in_threads(add_up_rows, tasks, n_jobs, "adding up rows")
         return sums
 
     def __repr__(self) -> str:
@@ -94,16 +94,15 @@ def encode(
     rows = len(matrix)
     weights = None if sample_weight is None else _checked_weights(sample_weight, rows)
     codes = np.empty((forest.n_trees, rows), dtype=_code_dtype(forest))
-    # A few tasks a thread even out trees of different size; rows are cut only if trees are few.
+    # A few tasks a thread even out trees of different size.
     threads = thread_count(n_jobs)
-    trees = split_range(forest.n_trees, 8 * threads) if forest.n_trees else []
-    row_pieces = split_range(rows, 1 if forest.n_trees >= 2 * threads else threads)
+    pieces = forest.row_pieces(rows, at_least=1 if forest.n_trees >= threads else threads)
     tasks = [
         (matrix, first, last, start, stop, forest.splits, codes)
-        for first, last in trees
-        for start, stop in row_pieces
+        for first, last in split_range(forest.n_trees, -(-8 * threads // len(pieces)))
+        for start, stop in pieces
     ]
-    run_in_threads(encode_trees, tasks, n_jobs)
+    run_in_threads(encode_trees, tasks, n_jobs, "routing rows")
     return Encoding(forest, codes, weights)
 
 

@@ -1,11 +1,20 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files that nobody ever sees half of, and archives that run no code when they are read."""
 
+import json
 import os
 import uuid
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.exceptions import InvalidForestError
+
+_FORMAT = 1
 
 
 @contextmanager
@@ -22,3 +31,33 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_archive(
+    path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]
+) -> None:
+    """Write arrays of numbers, and what JSON can hold, into one npz file."""
+    text = json.dumps({"format": _FORMAT, **metadata})
+    with write_atomically(path) as file:
+        np.savez(file, metadata=np.frombuffer(text.encode(), np.uint8), **arrays)
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return what `write_archive` wrote, the arrays read-only."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        metadata = json.loads(arrays.pop("metadata").tobytes())
+        version = metadata.pop("format")
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError, AttributeError) as error:
+        raise InvalidForestError(
+            f"{os.fspath(path)} is not a file written by forestprune ({error})."
+        ) from error
+    if version != _FORMAT:
+        raise InvalidForestError(
+            f"{os.fspath(path)} has file format {version}, this version reads {_FORMAT}. "
+            "Read it with the version of forestprune that wrote it."
+        )
+    for array in arrays.values():
+        array.flags.writeable = False
+    return arrays, metadata

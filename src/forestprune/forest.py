@@ -1,8 +1,6 @@
 """The one neutral ensemble: every importer makes it, everything else reads it."""
 
-import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -13,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune import registry
-from forestprune.exceptions import InvalidForestError, UnsupportedModelError
-from forestprune.files import write_atomically
+from forestprune.category_sets import drop_unused_sets
+from forestprune.exceptions import UnsupportedModelError
+from forestprune.files import read_archive, write_archive
 from forestprune.inputs import InputSpec
+from forestprune.kernels import structure
 from forestprune.kernels.routing import Splits, predict_rows
 from forestprune.threads import run_in_threads, split_range, thread_count
-from forestprune.validation import check_forest, frozen_array, level_order_left
-
-_FORMAT = 1
+from forestprune.validation import check_forest, frozen_array
 
 _DTYPES: dict[str, tuple[str, int]] = {
     "offsets": ("int64", 1),
@@ -38,7 +36,17 @@ _DTYPES: dict[str, tuple[str, int]] = {
 }
 """The arrays of a Forest: type and number of dimensions."""
 
-_NODE_ARRAYS = ("threshold", "feature", "missing_left", "value", "cover")
+_NODE_ARRAYS = ("left", "feature", "threshold", "missing_left", "value", "cover")
+_EXTRAS = ("node_extras", "tree_extras")
+
+_MASK_RULES = {
+    structure.ROOT_DROPPED: "mask must keep every root, but drops {node}. To remove a tree, keep "
+    "only its root, then call compact().",
+    structure.SIBLINGS_DIFFER: "mask must keep both children of a node or none, but keeps one "
+    "child of {node}.",
+    structure.PARENT_DROPPED: "mask must keep a node only with all its ancestors, but drops "
+    "{node} and keeps its children.",
+}
 
 
 @dataclass(frozen=True)
@@ -127,12 +135,12 @@ class Forest:
     def __post_init__(self) -> None:
         for name, (dtype, ndim) in _DTYPES.items():
             object.__setattr__(self, name, frozen_array(name, getattr(self, name), dtype, ndim))
-        for name in ("node_extras", "tree_extras"):
+        for group in _EXTRAS:
             extras = {
-                key: frozen_array(key, array, np.asarray(array).dtype, np.ndim(array))
-                for key, array in getattr(self, name).items()
+                name: frozen_array(name, array, np.asarray(array).dtype, np.ndim(array))
+                for name, array in getattr(self, group).items()
             }
-            object.__setattr__(self, name, MappingProxyType(extras))
+            object.__setattr__(self, group, MappingProxyType(extras))
         check_forest(self)
 
     # In and out
@@ -170,57 +178,33 @@ class Forest:
                 "Only a forest that was read from a model can be written as one; this one was "
                 "made from arrays and has no origin. Use predict(), or give it an Origin."
             )
-        return registry.exporter_for(self.origin.library).to_native(self)
+        return registry.exporter_for(self.origin.library).to_native(self, self.origin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this forest to `path`, as an npz archive of plain arrays.
 
         The file appears under its name only when it is complete.
         """
-        metadata = {
-            "format": _FORMAT,
-            "input": asdict(self.input),
-            "origin": None if self.origin is None else asdict(self.origin),
-        }
-        arrays = {name: getattr(self, name) for name in _DTYPES}
-        arrays |= {f"node_extras/{name}": array for name, array in self.node_extras.items()}
-        arrays |= {f"tree_extras/{name}": array for name, array in self.tree_extras.items()}
-        arrays["metadata"] = np.frombuffer(json.dumps(metadata).encode(), np.uint8)
-        with write_atomically(path) as file:
-            np.savez(file, **arrays)
+        origin = None if self.origin is None else asdict(self.origin)
+        write_archive(path, self._arrays(), {"input": asdict(self.input), "origin": origin})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Forest":
         """Read a forest that :meth:`save` wrote. Reading runs no code from the file."""
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            metadata = json.loads(arrays.pop("metadata").tobytes())
-            version = metadata["format"]
-        except (zipfile.BadZipFile, EOFError, KeyError, ValueError, AttributeError) as error:
-            raise InvalidForestError(
-                f"{os.fspath(path)} is not a file written by Forest.save ({error})."
-            ) from error
-        if version != _FORMAT:
-            raise InvalidForestError(
-                f"{os.fspath(path)} has file format {version}, this version reads {_FORMAT}. "
-                "Read it with the version of forestprune that wrote it."
-            )
-        extras: dict[str, dict[str, NDArray[Any]]] = {"node_extras": {}, "tree_extras": {}}
-        for name in [name for name in arrays if "/" in name]:
-            kind, _, key = name.partition("/")
-            extras[kind][key] = arrays.pop(name)
-        names = metadata["input"].pop("feature_names")
-        for array in arrays.values():
-            array.flags.writeable = False
-        return cls(
-            **arrays,
-            **extras,
-            input=InputSpec(
-                feature_names=None if names is None else tuple(names), **metadata["input"]
-            ),
-            origin=None if metadata["origin"] is None else Origin(**metadata["origin"]),
-        )
+        arrays, metadata = read_archive(path)
+        state: dict[str, Any] = {group: {} for group in _EXTRAS}
+        for name, array in arrays.items():
+            group, slash, key = name.partition("/")
+            if slash:
+                state[group][key] = array
+            else:
+                state[name] = array
+        spec, origin = metadata["input"], metadata["origin"]
+        if spec["feature_names"] is not None:
+            spec["feature_names"] = tuple(spec["feature_names"])
+        state["input"] = InputSpec(**spec)
+        state["origin"] = None if origin is None else Origin(**origin)
+        return cls(**state)
 
     # Size and shape
 
@@ -306,8 +290,7 @@ class Forest:
     @property
     def memory(self) -> int:
         """Bytes that the arrays take."""
-        arrays = [getattr(self, name) for name in _DTYPES]
-        return sum(a.nbytes for a in [*arrays, *self._extras()])
+        return sum(array.nbytes for array in self._arrays().values())
 
     # Prediction
 
@@ -342,14 +325,22 @@ class Forest:
         matrix = self.input.matrix(X)
         rows = len(matrix)
         out = np.tile(self.base, (rows, 1))
-        # Large pieces, so that reading the trees is shared by many rows; but work for each thread.
-        pieces = max(-(-rows // 16384), min(thread_count(n_jobs), -(-rows // 256)))
         tasks = [
             (matrix, start, stop, self.splits, self.value, self.scale, out)
-            for start, stop in split_range(rows, pieces)
+            for start, stop in self.row_pieces(rows, at_least=thread_count(n_jobs))
         ]
-        run_in_threads(predict_rows, tasks, n_jobs)
+        run_in_threads(predict_rows, tasks, n_jobs, "predicting")
         return out[:, 0] if self.n_outputs == 1 else out
+
+    def row_pieces(self, rows: int, *, at_least: int) -> list[tuple[int, int]]:
+        """Cut `rows` rows into pieces to be sent down the trees one after another.
+
+        Long enough that reading a tree is shared by as many rows as it has nodes, short enough to
+        stay in the cache from tree to tree; at least `at_least` of them unless that makes them
+        too short to be worth a thread.
+        """
+        length = max(16384, self.n_nodes // max(1, self.n_trees))
+        return split_range(rows, max(-(-rows // length), min(at_least, -(-rows // 256))))
 
     # Pruning
 
@@ -369,8 +360,12 @@ class Forest:
             )
         if (wanted < 0).any():
             raise ValueError(f"depths must not be negative, got {wanted.min()}.")
-        limit = np.repeat(np.broadcast_to(wanted, self.n_trees), np.diff(self.offsets))
-        return self.keep(self.node_depths <= limit)
+        mask = np.zeros(self.n_nodes, dtype=np.bool_)
+        for depth, start, bounds in zip(
+            np.broadcast_to(wanted, self.n_trees), self.offsets[:-1], self.layers, strict=True
+        ):
+            mask[start : start + bounds[min(int(depth) + 1, bounds.size - 1)]] = True
+        return self.keep(mask)
 
     def keep(self, mask: ArrayLike) -> "Forest":
         """Keep the nodes where `mask` is true; a node that loses its children becomes a leaf.
@@ -386,113 +381,61 @@ class Forest:
                 f"mask must be of type bool and shape ({self.n_nodes},), "
                 f"got type {mask.dtype} and shape {mask.shape}."
             )
-        start = np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        split = np.flatnonzero(self.left >= 0)
-        child = start[split] + self.left[split]
-        self._check_mask(mask, split, child)
-
-        is_split = np.zeros(self.n_nodes, dtype=np.bool_)
-        is_split[split] = mask[child]
-        offsets = np.concatenate([[0], np.cumsum(mask)])[self.offsets]
-        kept = np.flatnonzero(mask)
-        is_split = is_split[kept]
-        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name)[kept] for name in _NODE_ARRAYS}
-        arrays["feature"][~is_split] = -1
-        arrays["threshold"][~is_split] = 0.0
-        arrays["missing_left"][~is_split] = False
+        n_kept = int(np.count_nonzero(mask))
+        kept = np.empty(n_kept, np.int64)
+        left = np.empty(n_kept, np.int32)
+        offsets = np.empty_like(self.offsets)
+        fault, node = structure.keep_nodes(self.offsets, self.left, mask, offsets, kept, left)
+        if fault in _MASK_RULES:
+            raise ValueError(_MASK_RULES[fault].format(node=self.locate(node)))
+        state = self._take(kept)
+        state |= {"offsets": offsets, "left": left}
+        at_leaf = {"feature": -1, "threshold": 0.0, "missing_left": False, "category_set": -1}
+        for name, nothing in at_leaf.items():
+            if state[name].size:
+                state[name][left < 0] = nothing
         if self.category_set.size:
-            arrays |= self._kept_sets(np.where(is_split, self.category_set[kept], -1))
-        arrays |= {"offsets": offsets, "left": level_order_left(is_split, offsets)}
-        return self._with(
-            arrays, node_extras={name: array[kept] for name, array in self.node_extras.items()}
-        )
+            state |= drop_unused_sets(state["category_set"], self.set_offsets, self.set_words)
+        return self._with(state)
 
     def compact(self) -> "Forest":
         """Return the same predictor without trees that are only a root: they join the constant."""
         sizes = np.diff(self.offsets)
         trees = sizes > 1
-        nodes = np.repeat(trees, sizes)
+        state = self._take(np.repeat(trees, sizes))
         roots = self.value[self.offsets[:-1]]
-        arrays: dict[str, NDArray[Any]] = {
-            name: getattr(self, name)[nodes] for name in (*_NODE_ARRAYS, "left")
-        }
-        arrays["offsets"] = np.concatenate([[0], np.cumsum(sizes[trees])])
-        arrays["scale"] = self.scale[trees]
-        arrays["base"] = self.base + self.scale[~trees] @ roots[~trees]
-        if self.category_set.size:
-            arrays["category_set"] = self.category_set[nodes]
-        return self._with(
-            arrays,
-            node_extras={name: array[nodes] for name, array in self.node_extras.items()},
-            tree_extras={name: array[trees] for name, array in self.tree_extras.items()},
-        )
+        state["offsets"] = np.concatenate([[0], np.cumsum(sizes[trees])])
+        state["scale"] = self.scale[trees]
+        state["base"] = self.base + self.scale[~trees] @ roots[~trees]
+        state["tree_extras"] = {name: array[trees] for name, array in self.tree_extras.items()}
+        return self._with(state)
 
-    def _with(self, arrays: dict[str, NDArray[Any]], **changes: Any) -> "Forest":
-        """Return a copy with fresh arrays in place of some; they are frozen without a copy."""
-        extras = [array for mapping in changes.values() for array in mapping.values()]
-        for array in [*arrays.values(), *extras]:
-            array.flags.writeable = False
-        return replace(self, **arrays, **changes)
+    def _take(self, nodes: NDArray[Any]) -> dict[str, Any]:
+        """Return copies of the arrays that have one entry a node, for some nodes."""
+        state: dict[str, Any] = {name: getattr(self, name)[nodes] for name in _NODE_ARRAYS}
+        sets = self.category_set
+        state["category_set"] = sets[nodes] if sets.size else sets.copy()
+        state["node_extras"] = {name: array[nodes] for name, array in self.node_extras.items()}
+        return state
 
-    def _kept_sets(self, sets: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
-        """Renumber the category sets that `sets` still names, and drop the others."""
-        used = np.unique(sets[sets >= 0])
-        if used.size == 0:
-            empty = np.empty(0, np.int32)
-            return {
-                "category_set": empty,
-                "set_offsets": np.zeros(1, np.int64),
-                "set_words": np.empty(0, np.uint32),
-            }
-        lengths = np.diff(self.set_offsets)[used]
-        words = [self.set_words[self.set_offsets[s] : self.set_offsets[s + 1]] for s in used]
-        return {
-            "category_set": np.where(sets >= 0, np.searchsorted(used, sets), -1).astype(np.int32),
-            "set_offsets": np.concatenate([[0], np.cumsum(lengths)]),
-            "set_words": np.concatenate(words),
-        }
-
-    def _check_mask(
-        self, mask: NDArray[np.bool_], split: NDArray[np.int64], child: NDArray[np.int64]
-    ) -> None:
-        roots = self.offsets[:-1]
-        if not mask[roots].all():
-            tree = int(np.flatnonzero(~mask[roots])[0])
-            raise ValueError(
-                f"mask must keep every root, but drops that of tree {tree}. To remove a tree, keep "
-                "only its root, then call compact()."
-            )
-        bad = np.zeros(self.n_nodes, dtype=np.bool_)
-        bad[split] = mask[child] != mask[child + 1]
-        if bad.any():
-            raise ValueError(
-                "mask must keep both children of a node or none, "
-                f"but keeps one of {self._locate(bad)}."
-            )
-        bad[split] = mask[child] & ~mask[split]
-        if bad.any():
-            raise ValueError(
-                f"mask drops {self._locate(bad)} but keeps its children; a node can only be kept "
-                "with all its ancestors."
-            )
+    def _with(self, state: dict[str, Any]) -> "Forest":
+        """Return a copy with fresh arrays in place of some; they are frozen, not copied again."""
+        for entry in state.values():
+            for array in entry.values() if isinstance(entry, dict) else [entry]:
+                array.flags.writeable = False
+        return replace(self, **state)
 
     # Comparing and showing
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Forest):
             return NotImplemented
-        for extras in ("node_extras", "tree_extras"):
-            if getattr(self, extras).keys() != getattr(other, extras).keys():
-                return False
-        mine = [getattr(self, name) for name in _DTYPES] + self._extras()
-        theirs = [getattr(other, name) for name in _DTYPES] + [
-            *(other.node_extras[name] for name in self.node_extras),
-            *(other.tree_extras[name] for name in self.tree_extras),
-        ]
+        mine, theirs = self._arrays(), other._arrays()
         return (
             self.input == other.input
             and self.origin == other.origin
-            and all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+            and mine.keys() == theirs.keys()
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -519,12 +462,15 @@ class Forest:
         state |= {"node_extras": dict(self.node_extras), "tree_extras": dict(self.tree_extras)}
         return _forest_from_state, (state,)
 
-    def _extras(self) -> list[NDArray[Any]]:
-        return [*self.node_extras.values(), *self.tree_extras.values()]
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays, the extras as "node_extras/name"."""
+        arrays = {name: getattr(self, name) for name in _DTYPES}
+        for group in _EXTRAS:
+            arrays |= {f"{group}/{name}": array for name, array in getattr(self, group).items()}
+        return arrays
 
-    def _locate(self, nodes: NDArray[np.bool_]) -> str:
-        """Name the first node marked in `nodes`, for an error message."""
-        node = int(np.flatnonzero(nodes)[0])
+    def locate(self, node: int) -> str:
+        """Name a node by its tree and its place in it, for messages."""
         tree = int(np.searchsorted(self.offsets, node, side="right")) - 1
         return f"node {node - self.offsets[tree]} of tree {tree}"
 

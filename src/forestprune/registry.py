@@ -4,7 +4,7 @@ Modules are named by strings and loaded when a model of that library turns up: n
 unasked, and this table can stand above everything that uses it. A module listed here has
 
 - `from_model(model) -> Forest`, and
-- `to_native(forest) -> model`, for forests whose `origin.library` is its own name.
+- `to_native(forest, origin) -> model`, for forests whose origin names its library.
 """
 
 import importlib

@@ -6,10 +6,12 @@ when it is entered from two threads at once, or after a fork.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
+
+from forestprune.progress import track
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -28,22 +30,24 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 def run_in_threads(
-    function: Callable[..., None], tasks: Iterable[tuple[object, ...]], n_jobs: int | None
+    function: Callable[..., None],
+    tasks: Sequence[tuple[object, ...]],
+    n_jobs: int | None,
+    description: str,
 ) -> None:
     """Call `function(*task)` for every task; the first error of any task is raised."""
-    tasks = list(tasks)
     threads = min(thread_count(n_jobs), len(tasks))
     if threads <= 1:
-        for task in tasks:
+        for task in track(tasks, description, len(tasks)):
             function(*task)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(function, *task) for task in tasks]:
+        futures = [pool.submit(function, *task) for task in tasks]
+        for future in track(futures, description, len(futures)):
             future.result()
 
 
 def split_range(n: int, parts: int) -> list[tuple[int, int]]:
     """Cut range(n) into at most `parts` contiguous pieces of nearly equal length."""
-    parts = max(1, min(parts, n))
-    bounds = [n * part // parts for part in range(parts + 1)]
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    parts = min(parts, n)
+    return [(n * part // parts, n * (part + 1) // parts) for part in range(parts)]

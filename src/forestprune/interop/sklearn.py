@@ -6,7 +6,7 @@ model, such as `oob_score_` or `train_score_`, is not carried over. Neither is a
 given as `random_state`: it becomes None, for its state would only matter to another fit.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from forestprune.build import RawTree, build_forest
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
-from forestprune.kernels.nodes import average_up
+from forestprune.kernels.sums import average_up
 
 _TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
 _NESTED = _TREES | {"DummyRegressor": DummyRegressor}
@@ -94,8 +94,8 @@ def _read_boosting(model: Any) -> _Parts:
     else:
         raise UnsupportedModelError(
             "GradientBoostingRegressor is read if it starts from a constant: init=None, 'zero' or "
-            f"a DummyRegressor. Here init is {type(model.init_).__name__}, whose prediction depends "
-            "on the row and would not be part of the forest."
+            f"a DummyRegressor. Here init is {type(model.init_).__name__}, whose prediction "
+            "depends on the row and would not be part of the forest."
         )
     return _Parts(list(model.estimators_[:, 0]), float(model.learning_rate), np.array([base]))
 
@@ -110,7 +110,7 @@ def _write_average(model: Any, trees: list[Any], forest: Forest) -> None:
 
 
 def _write_bagging(model: Any, trees: list[Any], forest: Forest) -> None:
-    model.estimator_ = type(trees[0])(**_decoded(_state(forest)["tree_params"]))
+    model.estimator_ = clone(trees[0]).set_params(random_state=None)
     model.estimators_ = trees
     model.estimators_features_ = [np.array(row) for row in forest.tree_extras["features"]]
     if "bagging_seed" in forest.tree_extras:
@@ -167,6 +167,7 @@ def from_model(model: Any) -> Forest:
         extras["features"] = parts.features
     forest = build_forest(
         _raw_trees(parts),
+        n_nodes=sum(tree.tree_.node_count for tree in parts.trees),
         scale=np.full(len(parts.trees), parts.scale),
         base=parts.base,
         input=InputSpec(
@@ -184,22 +185,21 @@ def from_model(model: Any) -> Forest:
     return forest
 
 
-def to_native(forest: Forest) -> Any:
+def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted estimator of the class it was read from."""
     forest = _at_least_one_tree(forest.compact())
-    state = _state(forest)
-    assert forest.origin is not None  # noqa: S101 - to_native is called for forests with one
-    cls = _CLASSES[forest.origin.model_class]
+    state = origin.state
+    cls = _CLASSES[origin.model_class]
     write = _FAMILIES[cls].write
     if write is None:
-        model = _write_trees(forest, 1.0, forest.base)[0]
+        model = _write_trees(forest, state, 1.0, forest.base)[0]
         model.set_params(**_decoded(state["params"]))
     else:
         model = cls(**_decoded(state["params"])).set_params(n_estimators=forest.n_trees)
         if cls is GradientBoostingRegressor:
-            trees = _write_trees(forest, model.learning_rate, np.zeros(1))
+            trees = _write_trees(forest, state, model.learning_rate, np.zeros(1))
         else:
-            trees = _write_trees(forest, 1.0 / forest.n_trees, forest.base)
+            trees = _write_trees(forest, state, 1.0 / forest.n_trees, forest.base)
         write(model, trees, forest)
         if cls in (RandomForestRegressor, ExtraTreesRegressor):
             model.n_outputs_ = forest.n_outputs
@@ -299,13 +299,14 @@ def _at_least_one_tree(forest: Forest) -> Forest:
     )
 
 
-def _write_trees(forest: Forest, unit: float, constant: NDArray[np.float64]) -> list[Any]:
+def _write_trees(
+    forest: Forest, state: Mapping[str, Any], unit: float, constant: NDArray[np.float64]
+) -> list[Any]:
     """Return fitted tree estimators whose sum times `unit` is the forest.
 
     `constant` is added to every value. A scale equal to `unit` leaves values as they are, to the
     last bit.
     """
-    state = _state(forest)
     cls = _TREES[state["tree_class"]]
     params = _decoded(state["tree_params"])
     features = forest.tree_extras.get("features")
@@ -342,7 +343,7 @@ def _write_tree(
     threshold = forest.threshold[nodes]
     is_split = left >= 0
     if columns is not None:
-        local = np.zeros(forest.n_features, dtype=np.int64)
+        local = np.zeros(forest.n_features, dtype=np.int32)
         local[columns] = np.arange(columns.size)
         feature = local[feature]
     table = np.zeros(left.size, dtype=state["nodes"].dtype)
@@ -369,11 +370,6 @@ def _write_tree(
 
 
 # Estimators as plain data
-
-
-def _state(forest: Forest) -> dict[str, Any]:
-    assert forest.origin is not None  # noqa: S101 - to_native is called for forests with one
-    return dict(forest.origin.state)
 
 
 def _describe(model: Any, parts: _Parts) -> dict[str, Any]:

@@ -78,33 +78,51 @@ def _pack(tree):
 
 
 @njit(nogil=True, cache=True)
+def _step(X, row, node):
+    """Return the child of `node` that `row` goes to, without a branch."""
+    one = np.uint32(1)
+    x = X[row, node["split"] >> one]
+    right = (x > node["threshold"]) | ((x != x) & ((node["split"] & one) == one))
+    return node["left"] + np.int32(right)
+
+
+@njit(nogil=True, cache=True)
 def _walk_packed(X, start, nodes, reached):
     """Write the leaf that row start + j reaches into reached[j]; a block of rows at a time.
 
-    active[:k] are the rows of the block still on their way, at[:k] their nodes. A row that has
-    arrived is overwritten by the next one that has not: no branch for the processor to guess.
+    Above the first leaf all rows step together. From there on active[:k] are the rows still on
+    their way and at[:k] their nodes; a row that has arrived is overwritten by the next one that
+    has not. No branch depends on the data, so the processor has nothing to guess.
     """
-    if nodes[0]["left"] < 0:
-        reached[:] = 0
-        return
+    first_leaf = 0
+    while nodes[first_leaf]["left"] >= 0:
+        first_leaf += 1
+    steps = 0
+    while (2 << steps) - 1 <= first_leaf:
+        steps += 1
     active = np.empty(BLOCK, np.int32)
     at = np.empty(BLOCK, np.int32)
-    one = np.uint32(1)
+    # Unsigned indices spare the check for negative ones.
     for block in range(0, reached.size, BLOCK):
-        k = min(BLOCK, reached.size - block)
-        for j in range(k):
-            active[j] = block + j
-            at[j] = 0
+        rows = min(BLOCK, reached.size - block)
+        first = np.uint32(start + block)
+        at[:rows] = 0
+        for _ in range(steps):
+            for j in range(rows):
+                at[j] = _step(X, first + np.uint32(j), nodes[np.uint32(at[j])])
+        k = 0
+        for j in range(rows):
+            child = at[j]
+            reached[block + j] = child
+            active[k] = j
+            at[k] = child
+            k += np.int32(nodes[np.uint32(child)]["left"] >= 0)
         while k > 0:
             still = 0
             for j in range(k):
-                # Unsigned indices spare the check for negative ones.
                 row = np.uint32(active[j])
-                node = nodes[np.uint32(at[j])]
-                x = X[np.uint32(start) + row, node["split"] >> one]
-                right = (x > node["threshold"]) | ((x != x) & ((node["split"] & one) == one))
-                child = node["left"] + np.int32(right)
-                reached[row] = child
+                child = _step(X, first + row, nodes[np.uint32(at[j])])
+                reached[block + row] = child
                 active[still] = row
                 at[still] = child
                 still += np.int32(nodes[np.uint32(child)]["left"] >= 0)

@@ -1,4 +1,4 @@
-"""Passes over the nodes of one tree, or of trees one after another.
+"""Adding up over the nodes of trees.
 
 Node numbers are local to a tree and in level order: children stand behind their parent, the right
 one directly behind the left one, so a backward loop meets children first.
@@ -6,28 +6,6 @@ one directly behind the left one, so a backward loop meets children first.
 
 import numpy as np
 from numba import njit
-
-
-@njit(nogil=True, cache=True)
-def level_order(left, right, order):
-    """Fill `order` with the nodes met from node 0, level by level; return how many there are.
-
-    left, right hold -1 at a leaf. Returns -1 if more nodes are met than there are: then some node
-    has two parents, or is its own ancestor.
-    """
-    order[0] = 0
-    met = 1
-    k = 0
-    while k < met:
-        v = order[k]
-        if left[v] >= 0:
-            if met + 2 > order.size:
-                return -1
-            order[met] = left[v]
-            order[met + 1] = right[v]
-            met += 2
-        k += 1
-    return met
 
 
 @njit(nogil=True, cache=True)

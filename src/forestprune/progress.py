@@ -1,0 +1,30 @@
+"""A progress bar for people who wait: only on a terminal, and only after two seconds."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+PATIENCE = 2.0
+"""Seconds before a bar appears."""
+
+
+def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
+    """Yield from `items`; show how many of `total` are done if it takes long."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    begun = time.monotonic()
+    with Progress(console=Console(stderr=True), transient=True, disable=True) as bar:
+        task = bar.add_task(description, total=total)
+        for done, item in enumerate(items):
+            if bar.disable and time.monotonic() - begun > PATIENCE:
+                bar.disable = False
+                bar.start()
+            bar.update(task, completed=done)
+            yield item
