@@ -38,8 +38,9 @@ def write_archive(
 ) -> None:
     """Write arrays of numbers, and what JSON can hold, into one npz file."""
     text = json.dumps({"format": _FORMAT, **metadata})
+    contents: dict[str, Any] = {"metadata": np.frombuffer(text.encode(), np.uint8), **arrays}
     with write_atomically(path) as file:
-        np.savez(file, metadata=np.frombuffer(text.encode(), np.uint8), **arrays)
+        np.savez(file, **contents)
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune import registry
 from forestprune.category_sets import drop_unused_sets
-from forestprune.exceptions import UnsupportedModelError
+from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.files import read_archive, write_archive
 from forestprune.inputs import InputSpec
 from forestprune.kernels import structure
@@ -192,19 +192,24 @@ class Forest:
     def load(cls, path: str | os.PathLike[str]) -> "Forest":
         """Read a forest that :meth:`save` wrote. Reading runs no code from the file."""
         arrays, metadata = read_archive(path)
-        state: dict[str, Any] = {group: {} for group in _EXTRAS}
-        for name, array in arrays.items():
-            group, slash, key = name.partition("/")
-            if slash:
-                state[group][key] = array
-            else:
-                state[name] = array
-        spec, origin = metadata["input"], metadata["origin"]
-        if spec["feature_names"] is not None:
-            spec["feature_names"] = tuple(spec["feature_names"])
-        state["input"] = InputSpec(**spec)
-        state["origin"] = None if origin is None else Origin(**origin)
-        return cls(**state)
+        try:
+            state: dict[str, Any] = {group: {} for group in _EXTRAS}
+            for name, array in arrays.items():
+                group, slash, key = name.partition("/")
+                if slash:
+                    state[group][key] = array
+                else:
+                    state[name] = array
+            spec, origin = metadata["input"], metadata["origin"]
+            if spec["feature_names"] is not None:
+                spec["feature_names"] = tuple(spec["feature_names"])
+            state["input"] = InputSpec(**spec)
+            state["origin"] = None if origin is None else Origin(**origin)
+            return cls(**state)
+        except (KeyError, TypeError) as error:
+            raise InvalidForestError(
+                f"{os.fspath(path)} does not hold a forest, or not all of one ({error})."
+            ) from error
 
     # Size and shape
 

@@ -100,26 +100,32 @@ def _read_boosting(model: Any) -> _Parts:
     return _Parts(list(model.estimators_[:, 0]), float(model.learning_rate), np.array([base]))
 
 
-# Putting together again: the estimators' trees are done, what is missing is what holds them.
+# Putting together again: the parameters and scalar attributes are set, the trees are missing.
 
 
-def _write_average(model: Any, trees: list[Any], forest: Forest) -> None:
-    del forest
-    model.estimator_ = clone(model.estimator)
-    model.estimators_ = trees
+def _write_average(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
+    constants = np.tile(forest.base, (forest.n_trees, 1))
+    model.estimators_ = _write_trees(forest, state, 1.0 / forest.n_trees, constants)
+    model.estimator_ = clone(model.estimators_[0]).set_params(random_state=None)
 
 
-def _write_bagging(model: Any, trees: list[Any], forest: Forest) -> None:
-    model.estimator_ = clone(trees[0]).set_params(random_state=None)
-    model.estimators_ = trees
+def _write_bagging(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
+    _write_average(model, forest, state)
     model.estimators_features_ = [np.array(row) for row in forest.tree_extras["features"]]
     if "bagging_seed" in forest.tree_extras:
         model._seeds = np.array(forest.tree_extras["bagging_seed"])
 
 
-def _write_boosting(model: Any, trees: list[Any], forest: Forest) -> None:
-    constant = DummyRegressor(strategy="constant", constant=forest.base[0])
-    model.init_ = constant.fit(np.zeros((1, forest.n_features)), forest.base)
+def _write_boosting(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
+    constants = np.zeros((forest.n_trees, 1))
+    if model.init == "zero" and model.learning_rate > 0:
+        # Converters read the parameter, not init_, so it has to stay true.
+        model.init_ = "zero"
+        constants[0] = forest.base / model.learning_rate
+    else:
+        start = DummyRegressor(strategy="constant", constant=forest.base[0])
+        model.init_ = start.fit(np.zeros((1, forest.n_features)), forest.base)
+    trees = _write_trees(forest, state, model.learning_rate, constants)
     model.estimators_ = np.array(trees, dtype=object).reshape(-1, 1)
     model.n_estimators_ = len(trees)
     model._loss = model._get_loss(sample_weight=None)
@@ -128,7 +134,7 @@ def _write_boosting(model: Any, trees: list[Any], forest: Forest) -> None:
 @dataclass(frozen=True)
 class _Family:
     read: Callable[[Any], _Parts]
-    write: Callable[[Any, list[Any], Forest], None] | None  # None: the tree itself is the model
+    write: Callable[[Any, Forest, Mapping[str, Any]], None] | None  # None: the tree is the model
 
 
 _TREE = _Family(_read_tree, None)
@@ -192,22 +198,16 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     cls = _CLASSES[origin.model_class]
     write = _FAMILIES[cls].write
     if write is None:
-        model = _write_trees(forest, state, 1.0, forest.base)[0]
+        model = _write_trees(forest, state, 1.0, forest.base[np.newaxis])[0]
         model.set_params(**_decoded(state["params"]))
     else:
         model = cls(**_decoded(state["params"])).set_params(n_estimators=forest.n_trees)
-        if cls is GradientBoostingRegressor:
-            trees = _write_trees(forest, state, model.learning_rate, np.zeros(1))
-        else:
-            trees = _write_trees(forest, state, 1.0 / forest.n_trees, forest.base)
-        write(model, trees, forest)
-        if cls in (RandomForestRegressor, ExtraTreesRegressor):
-            model.n_outputs_ = forest.n_outputs
     for name, attribute in state["attributes"].items():
         setattr(model, name, attribute)
-    model.n_features_in_ = forest.n_features
     if forest.feature_names is not None:
         model.feature_names_in_ = np.array(forest.feature_names, dtype=object)
+    if write is not None:
+        write(model, forest, state)
     return model
 
 
@@ -300,26 +300,26 @@ def _at_least_one_tree(forest: Forest) -> Forest:
 
 
 def _write_trees(
-    forest: Forest, state: Mapping[str, Any], unit: float, constant: NDArray[np.float64]
+    forest: Forest, state: Mapping[str, Any], unit: float, constants: NDArray[np.float64]
 ) -> list[Any]:
     """Return fitted tree estimators whose sum times `unit` is the forest.
 
-    `constant` is added to every value. A scale equal to `unit` leaves values as they are, to the
-    last bit.
+    constants[i] is added to every value of tree i. A scale equal to `unit` leaves values as they
+    are, to the last bit.
     """
     cls = _TREES[state["tree_class"]]
     params = _decoded(state["tree_params"])
     features = forest.tree_extras.get("features")
     n_features = forest.n_features if features is None else features.shape[1]
     # Types and arguments differ between versions of scikit-learn: take those of the one installed.
-    stump = cls().fit(np.zeros((1, n_features)), np.zeros((1, forest.n_outputs)))
+    stump = cls(random_state=0).fit(np.zeros((1, n_features)), np.zeros((1, forest.n_outputs)))
     factors = np.divide(forest.scale, unit, out=np.ones(forest.n_trees), where=unit != 0)
     trees = []
     for i, (a, b) in enumerate(zip(forest.offsets[:-1], forest.offsets[1:], strict=True)):
         nodes = slice(int(a), int(b))
         seed = int(forest.tree_extras["random_state"][i])
         tree = cls(**params).set_params(random_state=None if seed == _NO_SEED else seed)
-        values = forest.value[nodes] * factors[i] + constant
+        values = forest.value[nodes] * factors[i] + constants[i]
         columns = None if features is None else features[i]
         tree.tree_ = _write_tree(stump.tree_, forest, nodes, int(forest.depths[i]), values, columns)
         tree.n_features_in_ = n_features

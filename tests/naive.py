@@ -1,0 +1,175 @@
+"""Slow, obvious twins of what the package does fast: trees as linked nodes, one row at a time."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+
+@dataclass
+class Node:
+    value: list[float]
+    cover: float = 1.0
+    feature: int = -1
+    threshold: float = 0.0
+    missing_left: bool = False
+    categories: frozenset[int] | None = None  # those that go left, at a categorical split
+    left: "Node | None" = None
+    right: "Node | None" = None
+
+    @property
+    def is_leaf(self):
+        return self.left is None
+
+
+def goes_left(node, row, dtype):
+    x = float(np.dtype(dtype).type(row[node.feature]))
+    if math.isnan(x):
+        return node.missing_left
+    if node.categories is not None:
+        return any(c <= x < c + 1 for c in node.categories)
+    return x <= node.threshold
+
+
+def visited(root, row, dtype):
+    """Return the nodes that `row` passes, from the root to its leaf."""
+    nodes = [root]
+    while not nodes[-1].is_leaf:
+        at = nodes[-1]
+        nodes.append(at.left if goes_left(at, row, dtype) else at.right)
+    return nodes
+
+
+def layers(root):
+    """Return the nodes of each layer, left to right."""
+    result = [[root]]
+    while below := [c for node in result[-1] if not node.is_leaf for c in (node.left, node.right)]:
+        result.append(below)
+    return result
+
+
+def level_order(root):
+    return [node for layer in layers(root) for node in layer]
+
+
+def leaf_rank(root, row, dtype):
+    leaves = [node for node in level_order(root) if node.is_leaf]
+    reached = visited(root, row, dtype)[-1]
+    return next(rank for rank, leaf in enumerate(leaves) if leaf is reached)
+
+
+def predict(roots, X, scale, base, dtype):
+    return np.array(
+        [
+            np.asarray(base)
+            + sum(
+                s * np.array(visited(root, row, dtype)[-1].value)
+                for s, root in zip(scale, roots, strict=True)
+            )
+            for row in X
+        ]
+    )
+
+
+def depth_difference(root, row, width, dtype):
+    """Return one row of the tree's matrix: Algorithm 1 of the paper, word for word."""
+    means = [np.array(node.value) for node in visited(root, row, dtype)]
+    differences = [means[0], *(after - before for before, after in pairwise(means))]
+    padding = [np.zeros_like(means[0])] * (width - len(differences))
+    return np.array(differences + padding)
+
+
+def truncated(root, depth):
+    """Return a copy of the tree that ends at `depth`."""
+    if depth == 0 or root.is_leaf:
+        return Node(root.value, root.cover)
+    return Node(
+        root.value,
+        root.cover,
+        root.feature,
+        root.threshold,
+        root.missing_left,
+        root.categories,
+        truncated(root.left, depth - 1),
+        truncated(root.right, depth - 1),
+    )
+
+
+def prunings(root):
+    """Yield every pruning of the tree: each split is kept or made a leaf."""
+    yield Node(root.value, root.cover)
+    if root.is_leaf:
+        return
+    rights = list(prunings(root.right))
+    for left in prunings(root.left):
+        for right in rights:
+            yield Node(
+                root.value,
+                root.cover,
+                root.feature,
+                root.threshold,
+                root.missing_left,
+                root.categories,
+                left,
+                right,
+            )
+
+
+def kept_mask(root, pruned):
+    """Return which nodes of `root`, in level order, are in its pruning `pruned`."""
+    kept = {id(root)}
+
+    def follow(full, part):
+        if not part.is_leaf:
+            kept.update((id(full.left), id(full.right)))
+            follow(full.left, part.left)
+            follow(full.right, part.right)
+
+    follow(root, pruned)
+    return [id(node) in kept for node in level_order(root)]
+
+
+def node_sums(root, X, amounts, dtype):
+    """Return, in level order, the total of `amounts` over the rows that pass each node."""
+    passed = [{id(node) for node in visited(root, row, dtype)} for row in X]
+    return [
+        sum(amount for amount, nodes in zip(amounts, passed, strict=True) if id(node) in nodes)
+        for node in level_order(root)
+    ]
+
+
+def average_of_leaves(node):
+    """Return the mean of the leaves' values, weighted by cover at every split on the way."""
+    if node.is_leaf:
+        return np.array(node.value), node.cover
+    (a, wa), (b, wb) = (
+        (average_of_leaves(child)[0], child.cover) for child in (node.left, node.right)
+    )
+    share = wa / (wa + wb) if wa + wb > 0 else 0.5
+    return share * a + (1 - share) * b, node.cover
+
+
+def from_forest(forest):
+    """Return the trees of a Forest as linked nodes."""
+    right, roots = forest.right, []
+    for a in forest.offsets[:-1]:
+
+        def grow(v, a=a):
+            node = Node(list(forest.value[a + v]), float(forest.cover[a + v]))
+            if forest.left[a + v] < 0:
+                return node
+            node.feature = int(forest.feature[a + v])
+            node.threshold = float(forest.threshold[a + v])
+            node.missing_left = bool(forest.missing_left[a + v])
+            if forest.category_set.size and (s := forest.category_set[a + v]) >= 0:
+                words = forest.set_words[forest.set_offsets[s] : forest.set_offsets[s + 1]]
+                bits = [
+                    32 * w + c for w, word in enumerate(words) for c in range(32) if word >> c & 1
+                ]
+                node.categories = frozenset(bits)
+            node.left, node.right = grow(forest.left[a + v]), grow(right[a + v])
+            return node
+
+        roots.append(grow(0))
+    return roots

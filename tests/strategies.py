@@ -1,0 +1,128 @@
+"""What Hypothesis draws: forests, rows, and fitted scikit-learn models."""
+
+import numpy as np
+from hypothesis import strategies as st
+from naive import Node, level_order
+
+from forestprune import InputSpec
+from forestprune.build import RawTree, build_forest
+
+N_FEATURES = 3
+# Numbers that float32 cannot hold, its neighbours, halves that tie, zeros of both signs.
+NUMBERS = [0.0, -0.0, 0.1, 0.3, 1 / 3, 0.5, 1.0, 2.0, 2.5, -1.0, 16777217.0, 1e-40, 1e-300, 1e30]
+NUMBERS += [
+    float(np.nextafter(np.float32(x), np.float32(y))) for x in (0.1, 0.3, 1) for y in (-9, 9)
+]
+CATEGORIES = [0, 1, 2, 31, 32, 40]
+
+numbers = st.sampled_from(NUMBERS)
+values = st.floats(-10, 10, width=32)
+
+
+@st.composite
+def nodes(draw, depth=3, outputs=1, categorical=True):
+    """Draw a tree as linked nodes."""
+    value = draw(st.lists(values, min_size=outputs, max_size=outputs))
+    cover = float(draw(st.integers(0, 5)))
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        return Node(value, cover)
+    return Node(
+        value,
+        cover,
+        feature=draw(st.integers(0, N_FEATURES - 1)),
+        threshold=draw(numbers),
+        missing_left=draw(st.booleans()),
+        categories=draw(st.none() | st.frozensets(st.sampled_from(CATEGORIES)))
+        if categorical
+        else None,
+        left=draw(nodes(depth - 1, outputs, categorical)),
+        right=draw(nodes(depth - 1, outputs, categorical)),
+    )
+
+
+def raw_tree(root, shuffle=None):
+    """Return linked nodes as arrays, in an order that `shuffle` picks but for the root."""
+    others = level_order(root)[1:]
+    if shuffle is not None:
+        shuffle(others)
+    order = [root, *others]
+    place = {id(node): i for i, node in enumerate(order)}
+    return RawTree(
+        left=np.array([-1 if n.is_leaf else place[id(n.left)] for n in order]),
+        right=np.array([-1 if n.is_leaf else place[id(n.right)] for n in order]),
+        feature=np.array([n.feature for n in order]),
+        threshold=np.array([n.threshold for n in order]),
+        missing_left=np.array([n.missing_left for n in order]),
+        cover=np.array([n.cover for n in order]),
+        value=np.array([n.value for n in order]),
+        left_categories={
+            i: sorted(n.categories) for i, n in enumerate(order) if n.categories is not None
+        },
+        extras={"tag": np.array([id(n) % 97 for n in order])},
+    )
+
+
+@st.composite
+def forests(draw, max_trees=3, depth=3, categorical=True):
+    """Draw linked trees and the Forest made of them."""
+    outputs = draw(st.integers(1, 2))
+    roots = draw(st.lists(nodes(depth, outputs, categorical), max_size=max_trees))
+    random = draw(st.randoms(use_true_random=False))
+    raw = [raw_tree(root, random.shuffle) for root in roots]
+    forest = build_forest(
+        raw,
+        n_nodes=sum(tree.left.size for tree in raw),
+        scale=draw(st.lists(values, min_size=len(roots), max_size=len(roots))),
+        base=draw(st.lists(values, min_size=outputs, max_size=outputs)),
+        input=InputSpec(
+            n_features=N_FEATURES,
+            dtype=draw(st.sampled_from(["float32", "float64"])),
+            ensure_all_finite="allow-nan",
+        ),
+        tree_extras={"number": np.arange(len(roots))},
+    )
+    return roots, forest
+
+
+@st.composite
+def rows(draw, most=12):
+    """Draw a matrix with ties, NaN, categories, and categories that no set knows."""
+    cell = (
+        numbers | st.just(np.nan) | st.sampled_from([*CATEGORIES, 3, 33, 64, 1000, -1]).map(float)
+    )
+    row = st.lists(cell, min_size=N_FEATURES, max_size=N_FEATURES)
+    return np.array(draw(st.lists(row, min_size=1, max_size=most)))
+
+
+@st.composite
+def training_sets(draw, missing, outputs=1):
+    """Draw X, y and sample weights; some columns constant, some with NaN, many ties."""
+    m = draw(st.integers(2, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.choice(NUMBERS, size=(m, N_FEATURES))
+    dense = rng.random(N_FEATURES) < 0.5
+    X[:, dense] = rng.normal(size=(m, int(dense.sum())))
+    X[:, rng.random(N_FEATURES) < 0.2] = 0.3
+    if missing:
+        X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2, 0.7]))] = np.nan
+    y = rng.normal(size=(m, outputs)) if draw(st.booleans()) else rng.integers(0, 3, (m, outputs))
+    weight = rng.integers(1, 4, m).astype(float) if draw(st.booleans()) else None
+    return X, y[:, 0] if outputs == 1 else y, weight
+
+
+def probing_rows(forest, X):
+    """Return `X` and copies of its rows moved onto, just below and just above thresholds."""
+    probes = [X]
+    for v in np.flatnonzero(forest.left >= 0):
+        t = forest.threshold[v]
+        single = np.float32(min(t, 1e38))
+        for x in (
+            min(t, 1e38),
+            single,
+            np.nextafter(single, np.float32(-np.inf)),
+            np.nextafter(single, np.float32(np.inf)),
+        ):
+            row = X[v % len(X)].copy()
+            row[forest.feature[v]] = x
+            probes.append(row[np.newaxis])
+    return np.concatenate(probes)

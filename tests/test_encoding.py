@@ -1,0 +1,109 @@
+from itertools import pairwise
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesRegressor
+from strategies import forests, rows
+from test_forest import small
+
+import forestprune as fp
+from forestprune.kernels import routing
+
+
+@given(forests(), rows(), st.sampled_from([1, 2, 5]))
+def test_codes_are_leaf_ranks(drawn, X, n_jobs):
+    roots, forest = drawn
+    encoding = fp.encode(forest, X, n_jobs=n_jobs)
+    expected = [[naive.leaf_rank(root, row, forest.input.dtype) for row in X] for root in roots]
+    assert encoding.codes.shape == (len(roots), len(X))
+    assert encoding.n_rows == len(X)
+    assert encoding.codes.dtype == np.uint8
+    assert encoding.codes.tolist() == expected
+
+
+@given(forests(depth=5, categorical=False), rows())
+def test_both_walks_agree(drawn, X):
+    """The packed walk is taken for many rows only; here each walk does both."""
+    _, forest = drawn
+    matrix = forest.input.matrix(X)
+    for a, b in zip(forest.offsets[:-1], forest.offsets[1:], strict=True):
+        nodes = {name: getattr(forest.splits, name)[a:b] for name in ("left", "feature")}
+        nodes |= {name: getattr(forest.splits, name)[a:b] for name in ("threshold", "missing_left")}
+        tree = forest.splits._replace(**nodes)
+        straight, packed = np.full((2, len(X)), -1, np.int32)
+        routing._walk(matrix, 0, tree, straight)
+        routing._walk_packed(matrix, 0, routing._pack(tree), packed)
+        np.testing.assert_array_equal(straight, packed)
+
+
+def test_many_rows_go_through_several_blocks_and_pieces():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * routing.BLOCK + 17, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = ExtraTreesRegressor(7, max_depth=6, random_state=0).fit(X, rng.normal(size=len(X)))
+    forest = fp.Forest.from_model(model)
+    leaves = [np.flatnonzero(forest.left[a:b] < 0) for a, b in pairwise(forest.offsets)]
+    native = model.apply(X).T
+    for n_jobs in (1, 2, 3, None):
+        codes = fp.encode(forest, X, n_jobs=n_jobs).codes
+        for i in range(7):
+            # The same rows share a leaf in both numberings.
+            pairs = set(zip(leaves[i][codes[i]], native[i], strict=True))
+            assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+        np.testing.assert_allclose(forest.predict(X, n_jobs=n_jobs), model.predict(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "dtype"),
+    [(1, np.uint8), (256, np.uint8), (257, np.uint16), (65536, np.uint16), (65537, np.uint32)],
+)
+def test_the_smallest_type_is_chosen(leaves, dtype):
+    n = 2 * leaves - 1
+    is_split = np.arange(n) < leaves - 1
+    forest = fp.Forest(
+        offsets=np.array([0, n]),
+        left=np.where(is_split, 2 * np.arange(n) + 1, -1),
+        feature=np.where(is_split, 0, -1),
+        threshold=np.zeros(n),
+        missing_left=np.zeros(n, dtype=bool),
+        value=np.zeros((n, 1)),
+        cover=np.zeros(n),
+        scale=np.ones(1),
+        base=np.zeros(1),
+        input=fp.InputSpec(n_features=1),
+    )
+    X = np.array([[-1.0], [1.0]])
+    codes = fp.encode(forest, X).codes
+    assert codes.dtype == dtype
+    last = 0
+    while is_split[last]:
+        last = 2 * last + 2
+    assert codes[0, 1] == np.count_nonzero(~is_split[:last])
+
+
+@given(forests(), rows(), st.data())
+def test_node_weights_add_up_rows(drawn, X, data):
+    roots, forest = drawn
+    weights = data.draw(st.none() | st.lists(st.integers(1, 5), min_size=len(X), max_size=len(X)))
+    encoding = fp.encode(forest, X, sample_weight=weights)
+    amounts = np.ones(len(X)) if weights is None else np.array(weights, dtype=float)
+    expected = [s for r in roots for s in naive.node_sums(r, X, amounts, forest.input.dtype)]
+    np.testing.assert_array_equal(encoding.node_weights, expected)
+    assert ("weighted" in repr(encoding)) == (weights is not None)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0], [[1.0, 1.0]]])
+def test_weights_are_checked(weights):
+    with pytest.raises(ValueError, match="sample_weight must"):
+        fp.encode(small(input=fp.InputSpec(n_features=2)), np.zeros((2, 2)), sample_weight=weights)
+
+
+def test_a_forest_without_trees():
+    empty = small(input=fp.InputSpec(n_features=2)).truncate(0).compact()
+    encoding = fp.encode(empty, np.zeros((3, 2)))
+    assert encoding.codes.shape == (0, 3)
+    assert encoding.node_weights.shape == (0,)
+    np.testing.assert_array_equal(empty.predict(np.zeros((3, 2))), [11.0] * 3)

@@ -1,0 +1,120 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.ensemble import RandomForestRegressor
+
+import forestprune as fp
+from forestprune import InputSpec
+
+NAMES = ("a", "b", "c")
+X = np.array([[0.1, 2, 3], [1 / 3, 5, 6]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        X,
+        np.asfortranarray(X),
+        X.tolist(),
+        X.astype(object),
+        pd.DataFrame(X, columns=NAMES),
+        pd.DataFrame(X, columns=NAMES).convert_dtypes(),
+        pl.DataFrame(X, schema=list(NAMES)),
+        pl.DataFrame(X, schema=list(NAMES)).with_columns(pl.col("c").cast(pl.Int32)),
+    ],
+)
+def test_tables_of_every_make_become_the_same_matrix(table, dtype):
+    matrix = InputSpec(n_features=3, dtype=dtype).matrix(table)
+    assert matrix.dtype == dtype
+    assert matrix.flags.c_contiguous
+    np.testing.assert_array_equal(matrix, X.astype(dtype))
+
+
+def test_missing_values_of_every_make_become_nan():
+    expected = X.copy()
+    expected[0, 1] = np.nan
+    spec = InputSpec(n_features=3)
+    nullable = pd.DataFrame(X, columns=NAMES).convert_dtypes()
+    nullable.loc[0, "b"] = pd.NA
+    nulls = pl.DataFrame({"a": X[:, 0], "b": [None, 5], "c": [3, 6]})
+    for table in (expected, nullable, nulls):
+        np.testing.assert_array_equal(spec.matrix(table), expected)
+
+
+def test_finite_means_finite():
+    nan, inf = np.array([[np.nan]]), np.array([[np.inf]])
+    with pytest.raises(ValueError, match="NaN"):
+        InputSpec(n_features=1, ensure_all_finite=True).matrix(nan)
+    with pytest.raises(ValueError, match="infinity"):
+        InputSpec(n_features=1).matrix(inf)
+    assert np.isinf(InputSpec(n_features=1, ensure_all_finite=False).matrix(inf))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (X[:, :2], "X has 2 columns, but the model was trained on 3"),
+        (X[0], "Expected 2D array"),
+        (np.empty((0, 3)), "0 sample"),
+        ([["x", 1, 2]], "could not convert"),
+    ],
+)
+def test_shapes_and_types_are_checked(table, message):
+    with pytest.raises(ValueError, match=message):
+        InputSpec(n_features=3).matrix(table)
+
+
+def test_sparse_is_refused():
+    with pytest.raises(TypeError, match="toarray"):
+        InputSpec(n_features=3).matrix(sparse.csr_array(X))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_text_columns_are_named(make):
+    table = make({"a": [1.0, 2.0], "b": ["red", "blue"], "c": [1, 2]})
+    with pytest.raises(ValueError, match="these columns are not: 'b'"):
+        InputSpec(n_features=3).matrix(table)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_names_are_checked(make):
+    spec = InputSpec(n_features=3, feature_names=NAMES)
+    columns = dict(zip(NAMES, X.T, strict=True))
+    spec.matrix(make(columns))
+    with pytest.raises(ValueError, match="in the order of training"):
+        spec.matrix(make({name: columns[name] for name in "cab"}))
+    with pytest.raises(ValueError, match="Missing: 'c'; not seen at training: 'd'"):
+        spec.matrix(make({"a": X[:, 0], "b": X[:, 1], "d": X[:, 2]}))
+    with pytest.raises(ValueError, match="Missing: 'c'; not seen at training: none"):
+        spec.matrix(make({"a": X[:, 0], "b": X[:, 1]}))
+    many = make({f"x{i}": [1.0] for i in range(9)})
+    with pytest.raises(ValueError, match="'x4' and 4 more"):
+        spec.matrix(many)
+
+
+def test_columns_without_names_are_taken_in_order_with_a_warning():
+    spec = InputSpec(n_features=3, feature_names=NAMES)
+    with pytest.warns(UserWarning, match="in the order of training"):
+        spec.matrix(X)
+    with pytest.warns(UserWarning, match="in the order of training"):
+        spec.matrix(pd.DataFrame(X))
+
+
+def test_the_warning_points_at_the_caller():
+    model = RandomForestRegressor(2, random_state=0).fit(pd.DataFrame(X, columns=NAMES), [0, 1])
+    forest = fp.Forest.from_model(model)
+    for call in (forest.predict, lambda table: fp.encode(forest, table)):
+        with pytest.warns(UserWarning, match="no column names") as caught:
+            call(X)
+        assert caught[0].filename == __file__
+
+
+def test_frames_of_both_makes_predict_as_the_library_does():
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = RandomForestRegressor(2, random_state=0).fit(frame, [0, 1])
+    forest = fp.Forest.from_model(model)
+    for table in (frame, pl.DataFrame({name: frame[name].to_numpy() for name in NAMES})):
+        np.testing.assert_array_equal(forest.predict(table), model.predict(frame))

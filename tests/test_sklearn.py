@@ -1,0 +1,396 @@
+"""scikit-learn in and out: the library's own predictions are the truth."""
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import textwrap
+from dataclasses import asdict
+
+import joblib
+import naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor, export_text
+from sklearn.utils.validation import check_is_fitted
+from strategies import probing_rows, training_sets
+
+import forestprune as fp
+from forestprune.interop import sklearn as interop
+
+TREES = {
+    "tree": lambda seed: DecisionTreeRegressor(random_state=seed),
+    "tree, absolute error": lambda seed: DecisionTreeRegressor(
+        criterion="absolute_error", max_depth=4, random_state=seed
+    ),
+    "extra tree": lambda seed: ExtraTreeRegressor(random_state=seed),
+}
+ENSEMBLES = {
+    "random forest": lambda seed: RandomForestRegressor(3, random_state=seed),
+    "random forest, no bootstrap": lambda seed: RandomForestRegressor(
+        3, bootstrap=False, max_features=1, max_leaf_nodes=6, random_state=seed
+    ),
+    "extra trees": lambda seed: ExtraTreesRegressor(3, random_state=seed),
+    "bagging": lambda seed: BaggingRegressor(n_estimators=3, random_state=seed),
+    "bagging, features": lambda seed: BaggingRegressor(
+        ExtraTreeRegressor(max_depth=4),
+        n_estimators=3,
+        max_features=2,
+        bootstrap_features=True,
+        random_state=seed,
+    ),
+}
+BOOSTED = {
+    "boosting": lambda seed: GradientBoostingRegressor(n_estimators=5, random_state=seed),
+    "boosting, from zero": lambda seed: GradientBoostingRegressor(
+        n_estimators=3, init="zero", subsample=0.6, learning_rate=0.3, random_state=seed
+    ),
+    "boosting, own constant": lambda seed: GradientBoostingRegressor(
+        n_estimators=3, init=DummyRegressor(strategy="median"), random_state=seed
+    ),
+    "boosting, rate 0": lambda seed: GradientBoostingRegressor(n_estimators=2, learning_rate=0.0),
+    "boosting, early end": lambda seed: GradientBoostingRegressor(
+        n_estimators=20, n_iter_no_change=1, validation_fraction=0.5, random_state=seed
+    ),
+    "boosting, absolute error": lambda seed: GradientBoostingRegressor(
+        n_estimators=3, loss="absolute_error", random_state=seed
+    ),
+    "boosting, huber": lambda seed: GradientBoostingRegressor(
+        n_estimators=3, loss="huber", alpha=0.8, random_state=seed
+    ),
+    "boosting, quantile": lambda seed: GradientBoostingRegressor(
+        n_estimators=3, loss="quantile", alpha=0.2, random_state=seed
+    ),
+}
+MODELS = TREES | ENSEMBLES | BOOSTED
+
+
+def takes_missing(name):
+    return name not in BOOSTED and "absolute" not in name
+
+
+def takes_outputs(name):
+    return name in TREES | ENSEMBLES and "bagging" not in name
+
+
+@st.composite
+def fitted(draw, name):
+    """Draw a training set and fit the model called `name` to it."""
+    outputs = draw(st.integers(1, 2)) if takes_outputs(name) else 1
+    X, y, weight = draw(training_sets(missing=takes_missing(name), outputs=outputs))
+    return MODELS[name](draw(st.integers(0, 99))).fit(X, y, sample_weight=weight), X
+
+
+def cut_in_place(model, depth):
+    """Return a copy of a fitted tree estimator whose splits at `depth` have lost their children."""
+    constructor, arguments, state = model.tree_.__reduce__()
+    nodes = state["nodes"].copy()
+    at = [(0, 0)]
+    while at:
+        node, level = at.pop()
+        if level == depth:
+            nodes["left_child"][node] = nodes["right_child"][node] = -1
+        elif nodes["left_child"][node] >= 0:
+            at += [(nodes[side][node], level + 1) for side in ("left_child", "right_child")]
+    tree = constructor(*arguments)
+    tree.__setstate__(state | {"nodes": nodes})
+    result = pickle.loads(pickle.dumps(model))
+    result.tree_ = tree
+    return result
+
+
+def same(a, b):
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_in_and_out_predict_what_the_library_does(name, data):
+    model, X = data.draw(fitted(name))
+    before = joblib.hash(model)
+    forest = fp.Forest.from_model(model)
+    native = forest.to_native()
+    rows = probing_rows(forest, X)
+    if takes_missing(name):
+        rows[:: len(rows) // 3 + 1, 0] = np.nan
+    same(forest.predict(rows), model.predict(rows))
+    assert type(native) is type(model)
+    same(native.predict(rows), model.predict(rows))
+    assert joblib.hash(model) == before
+    if forest.depths.all():
+        # No tree was a constant, so nothing is rounded on the way.
+        np.testing.assert_array_equal(fp.Forest.from_model(native).value, forest.value)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_pruned_models_predict_what_the_pruned_forest_does(name, data):
+    model, X = data.draw(fitted(name))
+    forest = fp.Forest.from_model(model)
+    depths = data.draw(
+        st.just(0) | st.lists(st.integers(0, 3), min_size=forest.n_trees, max_size=forest.n_trees)
+    )
+    pruned = forest.truncate(np.array(depths, dtype=int))
+    native = pruned.to_native()
+    rows = probing_rows(forest, X)
+    same(native.predict(rows), pruned.predict(rows))
+    again = fp.Forest.from_model(native)
+    same(again.predict(rows), pruned.predict(rows))
+    trees = np.ravel(getattr(native, "estimators_", [native]))
+    assert len(trees) == max(1, pruned.compact().n_trees)
+    assert [t.get_depth() for t in trees] == [d for d in pruned.depths if d] or [0]
+    assert sum(t.tree_.node_count for t in trees) == max(1, pruned.compact().n_nodes)
+
+
+@pytest.mark.parametrize("name", TREES)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_partial_sums_are_the_native_trees_cut_in_place(name, data):
+    model, X = data.draw(fitted(name))
+    forest = fp.Forest.from_model(model)
+    rows = probing_rows(forest, X)
+    matrices = fp.depth_difference(forest, rows)[0]
+    same(matrices.sum(axis=1), model.predict(rows))
+    for depth in range(min(forest.max_depth, 4) + 1):
+        expected = cut_in_place(model, depth).predict(rows)
+        same(matrices[:, : depth + 1].sum(axis=1), expected)
+        same(forest.truncate(depth).to_native().predict(rows), expected)
+
+
+@pytest.mark.parametrize("name", ["boosting, absolute error", "boosting, huber"])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_other_losses_get_split_values_from_their_leaves(name, data):
+    forest = fp.Forest.from_model(data.draw(fitted(name))[0])
+    order = [n for root in naive.from_forest(forest) for n in naive.level_order(root)]
+    same(forest.value, [naive.average_of_leaves(node)[0] for node in order])
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(200, n_features=6, random_state=0)
+    return pd.DataFrame(X, columns=[f"x{i}" for i in range(6)]), y
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_pruned_model_is_a_proper_estimator(name, friedman):
+    X, y = friedman
+    model = MODELS[name](0).fit(X, y)
+    forest = fp.Forest.from_model(model)
+    native = forest.truncate(2).to_native()
+
+    check_is_fitted(native)
+    assert list(native.feature_names_in_) == list(X.columns)
+    assert native.n_features_in_ == 6
+    expected = model.get_params(deep=False)
+    if name not in TREES:
+        expected["n_estimators"] = len(native.estimators_)
+        assert getattr(native, "n_estimators_", native.n_estimators) == native.n_estimators
+    assert clone(native).get_params(deep=False).keys() == expected.keys()
+    for param, value in native.get_params(deep=False).items():
+        assert repr(value) == repr(expected[param])
+    # Every fitted attribute is there, but for those that tell of the training of the original.
+    gone = set(vars(model)) - set(vars(native))
+    assert gone <= {"train_score_", "oob_improvement_", "oob_scores_", "oob_score_", "_rng"}
+    assert len(pickle.dumps(native)) < len(pickle.dumps(model))
+    file = io.BytesIO()
+    joblib.dump(native, file)
+    file.seek(0)
+    same(joblib.load(file).predict(X), native.predict(X))
+    np.testing.assert_allclose(
+        getattr(native, "feature_importances_", np.ones(1)).sum(),
+        0.0 if name == "boosting, rate 0" and len(native.estimators_) == 0 else 1.0,
+    )
+    clone(native).fit(X, y).predict(X)
+
+
+def test_trees_keep_their_statistics(friedman):
+    X, y = friedman
+    model = RandomForestRegressor(2, random_state=0).fit(X, y)
+    for old, new in zip(
+        model.estimators_,
+        fp.Forest.from_model(model).truncate(3).to_native().estimators_,
+        strict=True,
+    ):
+        assert new.random_state == old.random_state
+        for name in ("impurity", "n_node_samples", "weighted_n_node_samples", "value"):
+            assert getattr(new.tree_, name)[0] == getattr(old.tree_, name)[0]
+        assert new.get_n_leaves() == new.tree_.n_leaves == np.sum(new.tree_.children_left < 0)
+        assert new.tree_.max_depth == 3
+        # As text, it is the original down to that depth.
+        old_text = export_text(old, max_depth=2).splitlines()
+        new_text = export_text(new, max_depth=2).splitlines()
+        splits = [line for line in old_text if "truncated" not in line and "value" not in line]
+        assert [line for line in new_text if "value" not in line] == splits
+
+
+@pytest.mark.parametrize("name", ["random forest", "bagging, features"])
+def test_the_rows_of_each_tree_are_still_known(name, friedman):
+    X, y = friedman
+    model = MODELS[name](0).fit(X, y)
+    native = fp.Forest.from_model(model).truncate(np.array([2, 0, 2])).to_native()
+    assert len(native.estimators_samples_) == 2
+    for old, new in zip((0, 2), (0, 1), strict=True):
+        np.testing.assert_array_equal(
+            native.estimators_samples_[new], model.estimators_samples_[old]
+        )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_saved_forest_still_goes_back(name, friedman, tmp_path):
+    X, y = friedman
+    forest = fp.Forest.from_model(MODELS[name](0).fit(X, y)).truncate(2)
+    assert json.loads(json.dumps(asdict(forest.origin))) == asdict(forest.origin)
+    forest.save(tmp_path / "forest.npz")
+    native = fp.Forest.load(tmp_path / "forest.npz").to_native()
+    same(native.predict(X), forest.predict(X))
+    # Made constant and compacted before it was saved, it has no tree left.
+    forest.truncate(0).compact().save(tmp_path / "constant.npz")
+    constant = fp.Forest.load(tmp_path / "constant.npz").to_native()
+    same(constant.predict(X), forest.truncate(0).predict(X))
+    assert len(np.unique(constant.predict(X))) == 1
+
+
+def test_the_model_predicts_where_the_package_is_not_installed(friedman, tmp_path):
+    X, y = friedman
+    native = fp.Forest.from_model(RandomForestRegressor(3).fit(X, y)).truncate(2).to_native()
+    joblib.dump((native, X, native.predict(X)), tmp_path / "model.joblib")
+    script = """
+        import joblib, sys
+        sys.modules["forestprune"] = None
+        model, X, expected = joblib.load("model.joblib")
+        assert (model.predict(X) == expected).all()
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, check=True)
+
+
+def test_a_split_on_being_missing_has_no_finite_threshold():
+    X = np.array([[1.0], [2.0], [np.nan], [np.nan]])
+    model = DecisionTreeRegressor().fit(X, [0.0, 0.0, 1.0, 1.0])
+    assert np.isinf(model.tree_.threshold[0])
+    forest = fp.Forest.from_model(model)
+    assert np.isfinite(forest.threshold).all()
+    rows = np.array([[np.nan], [np.finfo(np.float32).max], [-5.0]])
+    same(forest.predict(rows), model.predict(rows))
+    native = forest.to_native()
+    assert np.isinf(native.tree_.threshold[0])
+    same(native.predict(rows), model.predict(rows))
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_inputs_are_accepted_as_the_library_accepts_them(friedman):
+    X, y = friedman
+    missing = X.copy()
+    missing.iloc[0, 0] = np.nan
+    infinite = X.copy()
+    infinite.iloc[0] = np.inf
+    for name in MODELS:
+        model = MODELS[name](0).fit(X, y)
+        forest = fp.Forest.from_model(model)
+        for rows in (X, missing, infinite, X * 1e300):
+            try:
+                expected = model.predict(rows)
+            except ValueError:
+                with pytest.raises(ValueError, match=r"NaN|infinity"):
+                    forest.predict(rows)
+            else:
+                same(forest.predict(rows), expected)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (AdaBoostRegressor(n_estimators=2), "weighted median"),
+        (HistGradientBoostingRegressor(max_iter=2), "not read yet"),
+        (RandomForestClassifier(2), "Classifiers are not read yet"),
+        (LinearRegression(), "required, got LinearRegression"),
+        (BaggingRegressor(LinearRegression(), n_estimators=2), "got LinearRegression"),
+        (
+            GradientBoostingRegressor(n_estimators=2, init=LinearRegression()),
+            "starts from a constant.*LinearRegression",
+        ),
+        (make_pipeline(StandardScaler(), RandomForestRegressor(2)), "last step"),
+        (GridSearchCV(RandomForestRegressor(2), {"max_depth": [1]}), "best_estimator_"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(model, message, friedman):
+    X, y = friedman
+    model.fit(X, y > np.median(y) if "Classifier" in type(model).__name__ else y)
+    with pytest.raises(fp.UnsupportedModelError, match=message):
+        fp.Forest.from_model(model)
+
+
+class Stubborn(RandomForestRegressor):
+    def predict(self, X):
+        return super().predict(X) + 1
+
+
+def test_a_subclass_may_predict_differently_and_is_refused(friedman):
+    with pytest.raises(fp.UnsupportedModelError, match="subclass of RandomForestRegressor"):
+        fp.Forest.from_model(Stubborn(2).fit(*friedman))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_unfitted_model_is_refused(name):
+    with pytest.raises(NotFittedError):
+        fp.Forest.from_model(MODELS[name](0))
+
+
+def test_node_fields_of_the_future_are_refused(friedman, monkeypatch):
+    """A field that routing would have to know must not be ignored."""
+    model = DecisionTreeRegressor(max_depth=2).fit(*friedman)
+    monkeypatch.setattr(interop, "_NODE_FIELDS", interop._NODE_FIELDS - {"n_node_samples"})
+    with pytest.raises(fp.UnsupportedModelError, match="store 'n_node_samples'"):
+        fp.Forest.from_model(model)
+
+
+def test_a_random_generator_as_parameter_becomes_none(friedman):
+    model = RandomForestRegressor(2, random_state=np.random.RandomState(0)).fit(*friedman)
+    assert fp.Forest.from_model(model).to_native().random_state is None
+
+
+def test_parameters_that_json_cannot_hold_are_refused():
+    with pytest.raises(fp.UnsupportedModelError, match="criterion must be a plain value"):
+        interop._encoded("criterion", object())
+
+
+@pytest.mark.parametrize("constraint", [[1, 0, -1], np.array([1, 0, -1])])
+def test_constraints_are_carried_over(constraint):
+    rng = np.random.default_rng(0)
+    model = RandomForestRegressor(2, monotonic_cst=constraint, random_state=0)
+    model.fit(rng.normal(size=(50, 3)), rng.normal(size=50))
+    assert fp.Forest.from_model(model).to_native().monotonic_cst == [1, 0, -1]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("y", [[2.5], [2.5, 2.5, 2.5]])
+def test_one_row_and_a_constant_target(name, y):
+    if len(y) == 1 and name in ("boosting, early end", "boosting, from zero"):
+        pytest.skip("scikit-learn cannot set rows aside when there is one")
+    X = np.zeros((len(y), 2))
+    forest = fp.Forest.from_model(MODELS[name](0).fit(X, y))
+    same(forest.predict(X), y if "from zero" not in name else forest.to_native().predict(X))
+    same(forest.to_native().predict(X), forest.predict(X))
