@@ -1,0 +1,73 @@
+"""What a fresh process waits for: importing the package, and the first calls.
+
+python benchmarks/cold_start.py [--repeats 5]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+from rich.console import Console
+from side_by_side import table
+
+IMPORT = """
+import time
+begun = time.perf_counter()
+import {module}
+print(time.perf_counter() - begun)
+"""
+
+FIRST_CALLS = """
+import time
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+X = np.random.default_rng(0).normal(size=(500, 4))
+model = RandomForestRegressor(5, max_depth=6, random_state=0).fit(X, X[:, 0])
+import forestprune as fp
+begun = time.perf_counter()
+forest = fp.Forest.from_model(model)
+fp.encode(forest, X).node_weights
+forest.predict(X)
+forest.predict(X[:1])
+forest.truncate(2).to_native()
+print(time.perf_counter() - begun)
+"""
+
+
+def seconds(script: str, cache: str | None = None) -> float:
+    """Return what `script` prints when it is run in a process of its own."""
+    environment = dict(os.environ)
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = cache
+    run = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    return float(run.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    repeats = parser.parse_args().repeats
+
+    modules = ("sklearn", "forestprune")
+    rounds = [{m: seconds(IMPORT.format(module=m)) for m in modules} for _ in range(repeats + 1)]
+    imports = {m: min(times[m] for times in rounds[1:]) for m in modules}
+    with tempfile.TemporaryDirectory() as cache:
+        cold = seconds(FIRST_CALLS, cache)
+        warm = min(seconds(FIRST_CALLS, cache) for _ in range(repeats))
+
+    result = table(f"A fresh process, best of {repeats}", "", "seconds", "goal")
+    result.add_row("import sklearn", f"{imports['sklearn']:.2f}", "")
+    result.add_row("import forestprune", f"{imports['forestprune']:.2f}", "")
+    ratio = imports["forestprune"] / imports["sklearn"]
+    result.add_row("ratio of the two", f"{ratio:.2f}", "below 1.3")
+    result.add_row("first calls, numba cache empty", f"{cold:.2f}", "below 10")
+    result.add_row("first calls, numba cache filled", f"{warm:.2f}", "below 1")
+    Console().print(result)
+
+
+if __name__ == "__main__":
+    main()
