@@ -300,6 +300,21 @@ def test_a_split_on_being_missing_has_no_finite_threshold():
     same(native.predict(rows), model.predict(rows))
 
 
+def test_a_threshold_that_is_nan_sends_every_number_right():
+    X = np.array([[1.0], [2.0], [np.nan], [np.nan]])
+    model = DecisionTreeRegressor().fit(X, [0.0, 0.0, 1.0, 1.0])
+    constructor, arguments, state = model.tree_.__reduce__()
+    nodes = state["nodes"].copy()
+    nodes["threshold"][0] = np.nan
+    nodes["missing_go_to_left"][0] = 1
+    model.tree_ = constructor(*arguments)
+    model.tree_.__setstate__(state | {"nodes": nodes})
+    rows = np.array([[np.nan], [np.finfo(np.float32).min], [np.finfo(np.float32).max]])
+    forest = fp.Forest.from_model(model)
+    same(forest.predict(rows), model.predict(rows))
+    same(forest.to_native().predict(rows), model.predict(rows))
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 def test_inputs_are_accepted_as_the_library_accepts_them(friedman):
     X, y = friedman

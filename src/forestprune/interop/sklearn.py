@@ -33,9 +33,10 @@ from forestprune.kernels.sums import average_up
 _TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
 _NESTED = _TREES | {"DummyRegressor": DummyRegressor}
 
-# scikit-learn marks "every number goes left, NaN right" by an infinite threshold. Its numbers are
-# finite, so the largest one says the same.
-_EVERY_NUMBER = np.finfo(np.float64).max
+# scikit-learn marks "every number goes left, NaN right" by an infinite threshold, and its older
+# versions may write NaN, which sends every number right. Its numbers are finite, so thresholds
+# beyond all of them say the same.
+_BEYOND = np.finfo(np.float64).max
 
 _NODE_FIELDS = {
     "left_child",
@@ -251,7 +252,9 @@ def _raw_trees(parts: _Parts) -> Iterator[RawTree]:
             left=nodes["left_child"],
             right=nodes["right_child"],
             feature=feature,
-            threshold=np.minimum(nodes["threshold"], _EVERY_NUMBER),
+            threshold=np.nan_to_num(
+                nodes["threshold"], nan=-_BEYOND, posinf=_BEYOND, neginf=-_BEYOND
+            ),
             missing_left=nodes["missing_go_to_left"],
             cover=nodes["weighted_n_node_samples"],
             value=state["values"][:, :, 0],
@@ -350,7 +353,7 @@ def _write_tree(
     table["left_child"] = left
     table["right_child"] = np.where(is_split, left + 1, -1)
     table["feature"] = np.where(is_split, feature, -2)
-    threshold = np.where(threshold == _EVERY_NUMBER, np.inf, threshold)
+    threshold = np.where(abs(threshold) == _BEYOND, np.sign(threshold) * np.inf, threshold)
     table["threshold"] = np.where(is_split, threshold, -2.0)
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["weighted_n_node_samples"] = forest.cover[nodes]
