@@ -353,7 +353,7 @@ def _write_tree(
     table["left_child"] = left
     table["right_child"] = np.where(is_split, left + 1, -1)
     table["feature"] = np.where(is_split, feature, -2)
-    threshold = np.where(abs(threshold) == _BEYOND, np.sign(threshold) * np.inf, threshold)
+    threshold = np.where(abs(threshold) == _BEYOND, np.copysign(np.inf, threshold), threshold)
     table["threshold"] = np.where(is_split, threshold, -2.0)
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["weighted_n_node_samples"] = forest.cover[nodes]
