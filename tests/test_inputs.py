@@ -67,6 +67,22 @@ def test_shapes_and_types_are_checked(table, message):
         InputSpec(n_features=3).matrix(table)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n_features": "3"},
+        {"n_features": 3.0},
+        {"n_features": 3, "dtype": "int8"},
+        {"n_features": 3, "ensure_all_finite": "yes"},
+        {"n_features": 1, "feature_names": ["a"]},
+        {"n_features": 1, "feature_names": (1,)},
+    ],
+)
+def test_the_spec_checks_itself(wrong):
+    with pytest.raises(TypeError, match=f"{list(wrong)[-1]} must be"):
+        InputSpec(**wrong)
+
+
 def test_sparse_is_refused():
     with pytest.raises(TypeError, match="toarray"):
         InputSpec(n_features=3).matrix(sparse.csr_array(X))

@@ -1,5 +1,6 @@
 """The paper's depth-difference matrices, for study and for tests. The solver never builds them."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def depth_difference(forest: Forest, X: Any) -> NDArray[np.float64]:
     outputs = forest.n_outputs
     result = np.zeros((*codes.shape, forest.max_depth + 1, outputs))
     depths, parents = forest.node_depths, forest.parent
-    for i, (start, end) in enumerate(zip(forest.offsets[:-1], forest.offsets[1:], strict=True)):
+    for i, (start, end) in enumerate(pairwise(forest.offsets)):
         depth, parent, value = depths[start:end], parents[start:end], forest.value[start:end]
         step = value - np.where(parent[:, None] >= 0, value[parent], 0.0)
         leaves = np.flatnonzero(forest.left[start:end] < 0)

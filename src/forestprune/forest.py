@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -260,7 +261,7 @@ class Forest:
         Counted from the root of the tree, like `left`.
         """
         result = []
-        for start, end in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+        for start, end in pairwise(self.offsets):
             left = self.left[start:end]
             bounds = [0, 1]
             while bounds[-1] < left.size:

@@ -32,6 +32,26 @@ class InputSpec:
     dtype: Literal["float32", "float64"] = "float64"
     ensure_all_finite: bool | Literal["allow-nan"] = "allow-nan"
 
+    def __post_init__(self) -> None:
+        names = self.feature_names
+        for name, sound, required in (
+            ("n_features", type(self.n_features) is int, "a whole number"),
+            ("dtype", self.dtype in ("float32", "float64"), "'float32' or 'float64'"),
+            (
+                "ensure_all_finite",
+                self.ensure_all_finite in (True, False, "allow-nan"),
+                "True, False or 'allow-nan'",
+            ),
+            (
+                "feature_names",
+                names is None
+                or (isinstance(names, tuple) and all(isinstance(n, str) for n in names)),
+                "None or a tuple of strings",
+            ),
+        ):
+            if not sound:
+                raise TypeError(f"{name} must be {required}, got {getattr(self, name)!r}.")
+
     def matrix(self, X: Any) -> FloatMatrix:
         """Return `X` as a C-ordered matrix in this spec's precision, its columns checked.
 

@@ -7,7 +7,9 @@ given as `random_state`: it becomes None, for its state would only matter to ano
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -195,7 +197,7 @@ def from_model(model: Any) -> Forest:
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted estimator of the class it was read from."""
     forest = _at_least_one_tree(forest.compact())
-    state = origin.state
+    state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     cls = _CLASSES[origin.model_class]
     write = _FAMILIES[cls].write
     if write is None:
@@ -268,7 +270,7 @@ def _raw_trees(parts: _Parts) -> Iterator[RawTree]:
 def _average_of_leaves(forest: Forest) -> Forest:
     """Return `forest` with each split's value the mean of its leaves, weighted by cover."""
     value = forest.value.copy()
-    for a, b in zip(forest.offsets[:-1], forest.offsets[1:], strict=True):
+    for a, b in pairwise(forest.offsets):
         average_up(forest.left[a:b], forest.cover[a:b], value[a:b])
     return replace(forest, value=value)
 
@@ -317,14 +319,15 @@ def _write_trees(
     # Types and arguments differ between versions of scikit-learn: take those of the one installed.
     stump = cls(random_state=0).fit(np.zeros((1, n_features)), np.zeros((1, forest.n_outputs)))
     factors = np.divide(forest.scale, unit, out=np.ones(forest.n_trees), where=unit != 0)
+    depths = forest.depths
     trees = []
-    for i, (a, b) in enumerate(zip(forest.offsets[:-1], forest.offsets[1:], strict=True)):
-        nodes = slice(int(a), int(b))
+    for i, (a, b) in enumerate(pairwise(forest.offsets.tolist())):
+        nodes = slice(a, b)
         seed = int(forest.tree_extras["random_state"][i])
         tree = cls(**params).set_params(random_state=None if seed == _NO_SEED else seed)
         values = forest.value[nodes] * factors[i] + constants[i]
         columns = None if features is None else features[i]
-        tree.tree_ = _write_tree(stump.tree_, forest, nodes, int(forest.depths[i]), values, columns)
+        tree.tree_ = _write_tree(stump.tree_, forest, nodes, int(depths[i]), values, columns)
         tree.n_features_in_ = n_features
         tree.n_outputs_ = forest.n_outputs
         tree.max_features_ = state["tree_max_features"]
