@@ -9,6 +9,8 @@ import textwrap
 from dataclasses import asdict
 
 import joblib
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import naive
 import numpy as np
 import pandas as pd
@@ -32,12 +34,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor, export_text
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor, export_text, plot_tree
 from sklearn.utils.validation import check_is_fitted
 from strategies import probing_rows, training_sets
 
 import forestprune as fp
 from forestprune.interop import sklearn as interop
+
+mpl.use("Agg")
 
 TREES = {
     "tree": lambda seed: DecisionTreeRegressor(random_state=seed),
@@ -225,6 +229,17 @@ def test_the_pruned_model_is_a_proper_estimator(name, friedman):
         0.0 if name == "boosting, rate 0" and len(native.estimators_) == 0 else 1.0,
     )
     clone(native).fit(X, y).predict(X)
+
+
+@pytest.mark.parametrize("depth", [0, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_pruned_trees_can_be_drawn(name, depth, friedman):
+    native = fp.Forest.from_model(MODELS[name](0).fit(*friedman)).truncate(depth).to_native()
+    for tree in np.ravel(getattr(native, "estimators_", [native])):
+        _, axes = plt.subplots()
+        boxes = plot_tree(tree, ax=axes)
+        assert len([box for box in boxes if "value" in box.get_text()]) == tree.tree_.node_count
+        plt.close()
 
 
 def test_trees_keep_their_statistics(friedman):
