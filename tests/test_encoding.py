@@ -107,3 +107,8 @@ def test_a_forest_without_trees():
     assert encoding.codes.shape == (0, 3)
     assert encoding.node_weights.shape == (0,)
     np.testing.assert_array_equal(empty.predict(np.zeros((3, 2))), [11.0] * 3)
+
+
+def test_a_model_has_to_be_read_first():
+    with pytest.raises(TypeError, match=r"Forest\.from_model"):
+        fp.encode(ExtraTreesRegressor(), np.zeros((2, 2)))

@@ -30,6 +30,12 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_missing_folder_is_named(tmp_path):
+    path = tmp_path / "nowhere" / "file"
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"), write_atomically(path):
+        pass
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions are a matter of POSIX systems")
 def test_permissions_are_those_of_any_other_file(tmp_path):
     path, other = tmp_path / "file", tmp_path / "other"

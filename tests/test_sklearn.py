@@ -216,9 +216,7 @@ def test_the_pruned_model_is_a_proper_estimator(name, friedman):
     assert clone(native).get_params(deep=False).keys() == expected.keys()
     for param, value in native.get_params(deep=False).items():
         assert repr(value) == repr(expected[param])
-    # Every fitted attribute is there, but for those that tell of the training of the original.
-    gone = set(vars(model)) - set(vars(native))
-    assert gone <= {"train_score_", "oob_improvement_", "oob_scores_", "oob_score_", "_rng"}
+    assert set(vars(native)) == set(vars(model))
     assert len(pickle.dumps(native)) < len(pickle.dumps(model))
     file = io.BytesIO()
     joblib.dump(native, file)
@@ -229,6 +227,28 @@ def test_the_pruned_model_is_a_proper_estimator(name, friedman):
         0.0 if name == "boosting, rate 0" and len(native.estimators_) == 0 else 1.0,
     )
     clone(native).fit(X, y).predict(X)
+
+
+def test_what_only_training_knew_is_not_claimed(friedman):
+    forest = RandomForestRegressor(60, oob_score=True, random_state=0).fit(*friedman)
+    native = fp.Forest.from_model(forest).truncate(2).to_native()
+    assert set(vars(forest)) - set(vars(native)) == {"oob_score_", "oob_prediction_"}
+    boosted = GradientBoostingRegressor(n_estimators=4, subsample=0.5).fit(*friedman)
+    native = fp.Forest.from_model(boosted).truncate(np.array([2, 0, 2, 0])).to_native()
+    for name in ("train_score_", "oob_scores_", "oob_improvement_"):
+        assert getattr(native, name).shape == (2,)
+        assert np.isnan(getattr(native, name)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in TREES])
+def test_training_can_go_on_from_the_pruned_model(name, friedman):
+    X, y = friedman
+    native = fp.Forest.from_model(MODELS[name](0).fit(X, y)).truncate(2).to_native()
+    kept = len(native.estimators_)
+    trees = np.ravel(native.estimators_)[:kept].tolist()
+    native.set_params(warm_start=True, n_estimators=kept + 3).fit(X, y)
+    assert np.ravel(native.estimators_)[:kept].tolist() == trees
+    assert len(native.estimators_) == kept + 3 or name == "boosting, early end"
 
 
 @pytest.mark.parametrize("depth", [0, 2])

@@ -90,6 +90,11 @@ def encode(
     >>> fp.encode(fp.Forest.from_model(model), wine.data)
     Encoding(6,497 rows x 5 trees, uint8, 32,485 bytes)
     """
+    if not isinstance(forest, Forest):
+        raise TypeError(
+            f"A Forest is required, got {type(forest).__name__}. Make one of a fitted model with "
+            "Forest.from_model(model)."
+        )
     matrix = forest.input.matrix(X)
     rows = len(matrix)
     weights = None if sample_weight is None else _checked_weights(sample_weight, rows)

@@ -21,6 +21,8 @@ _FORMAT = 1
 def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; it takes the name `path` only if the block succeeds."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}.")
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         with temporary.open("xb") as file:

@@ -1,9 +1,10 @@
 """scikit-learn: decision trees, random forests, extra trees, bagging over trees, boosting.
 
 What the origin's state holds is plain data: the constructor's parameters, those of the trees
-inside, and the scalar fitted attributes. What the training set alone could tell about the pruned
-model, such as `oob_score_` or `train_score_`, is not carried over. Neither is a random generator
-given as `random_state`: it becomes None, for its state would only matter to another fit.
+inside, and the scalar fitted attributes. What the training rows alone could tell about the pruned
+model is not carried over: a forest's `oob_score_` and `oob_prediction_` are gone, the scores of
+boosting's stages are NaN. Neither is a random generator given as `random_state`: it becomes None,
+for its state would only matter to another fit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +24,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from forestprune.build import RawTree, build_forest
@@ -132,6 +133,13 @@ def _write_boosting(model: Any, forest: Forest, state: Mapping[str, Any]) -> Non
     model.estimators_ = np.array(trees, dtype=object).reshape(-1, 1)
     model.n_estimators_ = len(trees)
     model._loss = model._get_loss(sample_weight=None)
+    # What training recorded of each stage is no longer known, but a warm start looks for it.
+    model._rng = check_random_state(model.random_state)
+    model.train_score_ = np.full(len(trees), np.nan)
+    if model.subsample < 1:
+        model.oob_improvement_ = np.full(len(trees), np.nan)
+        model.oob_scores_ = np.full(len(trees), np.nan)
+        model.oob_score_ = np.nan
 
 
 @dataclass(frozen=True)
