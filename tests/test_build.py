@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import naive
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from strategies import forests
 from forestprune import InputSpec, InvalidForestError
 from forestprune.build import RawTree, build_forest
 from forestprune.category_sets import pack_categories
+from forestprune.kernels.sums import average_up
 
 SPEC = InputSpec(n_features=2)
 
@@ -45,6 +48,12 @@ def test_nodes_are_sorted_into_level_order(drawn):
             assert forest.feature[v] == node.feature
             assert forest.threshold[v] == node.threshold
             assert forest.missing_left[v] == node.missing_left
+        else:
+            assert (forest.feature[v], forest.threshold[v], forest.missing_left[v]) == (
+                -1,
+                0,
+                False,
+            )
 
 
 def test_a_node_that_is_not_reached_is_left_out():
@@ -63,6 +72,7 @@ def test_a_node_that_is_not_reached_is_left_out():
         ([1, -1, -1], [-1, -1, -1], "two children among the 3"),
         ([], [], "must have a root"),
         ([-1], [-1, -1], "as many entries"),
+        ([2**32 + 1, -1, -1], [2**32 + 2, -1, -1], "two children among the 3"),
     ],
 )
 def test_what_is_not_a_tree_is_refused(left, right, message):
@@ -73,6 +83,26 @@ def test_what_is_not_a_tree_is_refused(left, right, message):
 def test_n_nodes_must_cover_the_trees():
     with pytest.raises(ValueError, match="n_nodes must cover"):
         build_forest([tree([-1], [-1])], n_nodes=0, scale=[1.0], base=[0.0], input=SPEC)
+
+
+def test_numbers_that_do_not_fit_are_not_wrapped_around():
+    children = np.array([-(2**32) + 1, -1, -1])
+    assert build(tree(children, children)).n_nodes == 1
+    with pytest.raises(InvalidForestError, match="below n_features"):
+        build(tree([1, -1, -1], [2, -1, -1], feature=np.full(3, 2**32)))
+    with pytest.raises(InvalidForestError, match="as many entries in every column"):
+        build(tree([1, -1, -1], [2, -1, -1], cover=np.ones(2)))
+
+
+@given(forests())
+def test_values_can_be_averaged_up_from_the_leaves(drawn):
+    roots, forest = drawn
+    value = forest.value.copy()
+    for a, b in pairwise(forest.offsets):
+        average_up(forest.left[a:b], forest.cover[a:b], value[a:b])
+    order = [node for root in roots for node in naive.level_order(root)]
+    expected = [naive.average_of_leaves(node)[0] for node in order]
+    np.testing.assert_allclose(value, np.reshape(expected, value.shape), rtol=1e-12, atol=1e-12)
 
 
 @given(st.frozensets(st.integers(0, 200)))

@@ -112,3 +112,25 @@ def test_a_forest_without_trees():
 def test_a_model_has_to_be_read_first():
     with pytest.raises(TypeError, match=r"Forest\.from_model"):
         fp.encode(ExtraTreesRegressor(), np.zeros((2, 2)))
+
+
+def test_an_encoding_checks_what_kernels_will_index_by():
+    forest = small(input=fp.InputSpec(n_features=2))
+    encoding = fp.encode(forest, np.zeros((4, 2)), sample_weight=[1, 2, 3, 4])
+    for array in (encoding.codes, encoding.sample_weight, encoding.node_weights):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    for codes in (
+        np.zeros((1, 4), np.uint8),
+        np.zeros((2, 4), np.int64),
+        np.array([[0, 0], [0, 3]], np.uint8),
+        np.zeros(4, np.uint8),
+    ):
+        with pytest.raises(ValueError, match="codes must"):
+            fp.Encoding(forest, codes)
+    with pytest.raises(ValueError, match="sample_weight must"):
+        fp.Encoding(forest, encoding.codes, np.ones(5))
+    for amounts in (np.ones(3), np.ones((4, 1)), 1.0):
+        with pytest.raises(ValueError, match="one amount for each of the 4 rows"):
+            encoding.node_sums(amounts)
+    np.testing.assert_array_equal(encoding.node_sums([1, 2, 3, 4]), encoding.node_weights)

@@ -30,6 +30,16 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_link_stays_a_link(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_bytes(b"old")
+    link.symlink_to(real)
+    with write_atomically(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+
+
 def test_a_missing_folder_is_named(tmp_path):
     path = tmp_path / "nowhere" / "file"
     with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"), write_atomically(path):

@@ -98,8 +98,11 @@ def test_repr_says_what_it_is():
         ({"tree_extras": {"x": np.array([None, 1])}}, "must hold numbers"),
         ({"offsets": [0, 3, 3, 8]}, "rise by at least 1"),
         ({"offsets": [1, 3, 8]}, "start at 0"),
-        ({"offsets": [0, 3]}, "end at the length of left, 8: 3"),
+        ({"offsets": [0, 3]}, r"end at the length of left, 8; got \[0 3\]"),
         ({"offsets": []}, "start at 0"),
+        ({"offsets": [0, 2**63 - 1, -2, 8]}, "start at 0"),
+        ({"tree_extras": {"x": np.array(1)}}, "1 dimension"),
+        ({"left": np.full(8, 2**32 - 1, np.uint32)}, "too large for int32"),
         ({"left": [1.0] * 8}, "left must be of type int32, got float64"),
         ({"left": [2**40] * 8}, "too large for int32"),
         ({"left": [[1]]}, "1 dimension"),
@@ -138,6 +141,21 @@ def test_it_never_changes():
         hash(forest)
 
 
+def test_a_read_only_view_of_somebody_elses_array_is_copied():
+    value = np.ones((8, 1))
+    view = value.view()
+    view.flags.writeable = False
+    forest = small(value=view)
+    value[:] = 7
+    assert (forest.value == 1).all()
+
+
+def test_what_is_cached_never_changes_either():
+    forest = small()
+    with pytest.raises(ValueError, match="read-only"):
+        forest.layers[0][0] = 1
+
+
 def test_equality_looks_at_everything():
     assert small() == small()
     assert small() != "forest"
@@ -151,6 +169,9 @@ def test_equality_looks_at_everything():
     ):
         assert small(**change) != small()
     assert small(tree_extras={"x": np.ones(2)}) != small(tree_extras={"x": np.zeros(2)})
+    assert small(tree_extras={"x": np.full(2, np.nan)}) == small(
+        tree_extras={"x": np.full(2, np.nan)}
+    )
 
 
 @given(forests())
@@ -186,13 +207,48 @@ def test_other_files_are_refused(tmp_path):
         Forest.load(tmp_path / "nothing")
 
 
-def test_a_file_cannot_make_a_kernel_read_where_it_must_not(tmp_path):
+def test_a_file_that_claims_too_much_or_nests_too_deep_is_refused(tmp_path):
+    path = tmp_path / "forest.npz"
+    np.save(tmp_path / "plain.npy", np.ones(3))
+    with pytest.raises(InvalidForestError, match="not a file written by forestprune"):
+        Forest.load(tmp_path / "plain.npy")
+    for text in (b"[1]", b"[" * 100_000, b"null"):
+        np.savez(path, metadata=np.frombuffer(text, np.uint8))
+        with pytest.raises(InvalidForestError, match="not a file written by forestprune"):
+            Forest.load(path)
+    small().save(path)
+    content = path.read_bytes()
+    for end in range(0, len(content), 53):
+        path.write_bytes(content[:end])
+        with pytest.raises(InvalidForestError):
+            Forest.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"left": np.full(8, 1000)},
+        {"feature": np.full(8, 1000)},
+        {"offsets": np.array([0, 3, 1000])},
+        {"offsets": np.array([0, 2**63 - 1, -2, 8])},
+        {"value": np.ones((8, 0))},
+        {"value": np.ones((4, 1))},
+        {"scale": np.ones(1)},
+        {"threshold": np.ones(7)},
+        {"missing_left": np.ones(7, dtype=bool)},
+        {"category_set": np.full(8, 5)},
+        {"category_set": np.zeros(3, dtype=int)},
+        {"set_offsets": np.array([0, 10])},
+        {"set_offsets": np.array([0, -5, 0])},
+        {"nonsense": np.ones(3)},
+        {"nonsense/x": np.ones(3)},
+    ],
+)
+def test_a_file_cannot_make_a_kernel_read_where_it_must_not(tmp_path, change):
     path = tmp_path / "forest.npz"
     small().save(path)
-    arrays = dict(np.load(path))
-    arrays["left"] = arrays["left"] + 1000
-    np.savez(path, **arrays)
-    with pytest.raises(InvalidForestError, match="same tree"):
+    np.savez(path, **(dict(np.load(path)) | change))
+    with pytest.raises(InvalidForestError):
         Forest.load(path)
 
 
@@ -219,9 +275,17 @@ def test_cutting_at_depths(drawn, X, data):
     cut = forest.truncate(np.array(depths, dtype=int))
     cut_roots = [naive.truncated(r, d) for r, d in zip(roots, depths, strict=True)]
     assert naive.from_forest(cut) == cut_roots
+    leaf = cut.left < 0
+    assert not cut.threshold[leaf].any()
+    assert not cut.missing_left[leaf].any()
     expected = naive.predict(cut_roots, X, forest.scale, forest.base, forest.input.dtype)
     np.testing.assert_allclose(cut.predict(X).reshape(len(X), -1), expected, rtol=1e-12, atol=1e-12)
     assert forest.truncate(4) == forest
+
+
+def test_no_depths_for_no_trees():
+    empty = small().truncate(0).compact()
+    assert empty.truncate([]) == empty
 
 
 def test_depths_must_be_whole_and_fit():

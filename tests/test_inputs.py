@@ -72,15 +72,29 @@ def test_shapes_and_types_are_checked(table, message):
     [
         {"n_features": "3"},
         {"n_features": 3.0},
+        {"n_features": -1},
+        {"n_features": 10**30},
+        {"n_features": True},
         {"n_features": 3, "dtype": "int8"},
         {"n_features": 3, "ensure_all_finite": "yes"},
-        {"n_features": 1, "feature_names": ["a"]},
+        {"n_features": 1, "feature_names": "a"},
         {"n_features": 1, "feature_names": (1,)},
     ],
 )
 def test_the_spec_checks_itself(wrong):
     with pytest.raises(TypeError, match=f"{list(wrong)[-1]} must be"):
         InputSpec(**wrong)
+
+
+def test_a_spec_is_plain_data():
+    spec = InputSpec(n_features=np.int64(2), feature_names=["a", "b"])
+    assert spec == InputSpec(n_features=2, feature_names=("a", "b"))
+    assert type(spec.n_features) is int
+
+
+def test_names_of_which_some_are_strings_are_refused():
+    with pytest.raises(TypeError, match="all strings or none, got 1 strings among 3"):
+        InputSpec(n_features=3).matrix(pd.DataFrame(X, columns=["a", 1, 2]))
 
 
 def test_sparse_is_refused():

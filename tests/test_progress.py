@@ -34,3 +34,8 @@ def test_no_bar_where_nobody_looks(monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
     assert list(progress.track(range(5), "counting", 5)) == list(range(5))
     assert err.getvalue() == ""
+
+
+def test_a_program_without_a_console_runs(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert list(progress.track(range(5), "counting", 5)) == list(range(5))

@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import joblib
 import matplotlib as mpl
@@ -74,6 +74,9 @@ BOOSTED = {
         n_estimators=3, init=DummyRegressor(strategy="median"), random_state=seed
     ),
     "boosting, rate 0": lambda seed: GradientBoostingRegressor(n_estimators=2, learning_rate=0.0),
+    "boosting, from zero, rate 0": lambda seed: GradientBoostingRegressor(
+        n_estimators=2, init="zero", learning_rate=0.0, random_state=seed
+    ),
     "boosting, early end": lambda seed: GradientBoostingRegressor(
         n_estimators=20, n_iter_no_change=1, validation_fraction=0.5, random_state=seed
     ),
@@ -95,7 +98,7 @@ def takes_missing(name):
 
 
 def takes_outputs(name):
-    return name in TREES | ENSEMBLES and "bagging" not in name
+    return name in TREES | ENSEMBLES
 
 
 @st.composite
@@ -222,10 +225,14 @@ def test_the_pruned_model_is_a_proper_estimator(name, friedman):
     joblib.dump(native, file)
     file.seek(0)
     same(joblib.load(file).predict(X), native.predict(X))
-    np.testing.assert_allclose(
-        getattr(native, "feature_importances_", np.ones(1)).sum(),
-        0.0 if name == "boosting, rate 0" and len(native.estimators_) == 0 else 1.0,
-    )
+    if "bagging" not in name:
+        np.testing.assert_allclose(native.feature_importances_.sum(), 1.0)
+    if hasattr(model, "estimator_"):
+        assert repr(native.estimator_) == repr(model.estimator_)
+    old, new = (np.ravel(getattr(m, "estimators_", [m]))[0] for m in (model, native))
+    assert repr(new) == repr(old) or isinstance(old.random_state, np.random.RandomState)
+    for attribute in ("max_features_", "n_features_in_", "n_outputs_"):
+        assert getattr(new, attribute) == getattr(old, attribute)
     clone(native).fit(X, y).predict(X)
 
 
@@ -271,8 +278,14 @@ def test_trees_keep_their_statistics(friedman):
         strict=True,
     ):
         assert new.random_state == old.random_state
-        for name in ("impurity", "n_node_samples", "weighted_n_node_samples", "value"):
-            assert getattr(new.tree_, name)[0] == getattr(old.tree_, name)[0]
+        pairs = [(0, 0)]
+        while pairs:
+            a, b = pairs.pop()
+            for name in ("impurity", "n_node_samples", "weighted_n_node_samples", "value"):
+                assert getattr(new.tree_, name)[b] == getattr(old.tree_, name)[a]
+            if new.tree_.children_left[b] >= 0:
+                for side in ("children_left", "children_right"):
+                    pairs.append((getattr(old.tree_, side)[a], getattr(new.tree_, side)[b]))
         assert new.get_n_leaves() == new.tree_.n_leaves == np.sum(new.tree_.children_left < 0)
         assert new.tree_.max_depth == 3
         # As text, it is the original down to that depth.
@@ -292,6 +305,58 @@ def test_the_rows_of_each_tree_are_still_known(name, friedman):
         np.testing.assert_array_equal(
             native.estimators_samples_[new], model.estimators_samples_[old]
         )
+
+
+def test_with_sample_weights_the_rows_of_each_tree_are_not_known(friedman):
+    """They were drawn by weight, and the weights of the training rows stay behind."""
+    X, y = friedman
+    model = RandomForestRegressor(2, random_state=0).fit(X, y, sample_weight=y)
+    native = fp.Forest.from_model(model).truncate(2).to_native()
+    if hasattr(model, "_sample_weight"):
+        with pytest.raises(AttributeError, match="_sample_weight"):
+            _ = native.estimators_samples_
+
+
+def test_a_tree_cut_to_its_root_keeps_its_statistics(friedman):
+    model = RandomForestRegressor(2, random_state=0).fit(*friedman)
+    tree = fp.Forest.from_model(model).truncate(0).to_native().estimators_[0]
+    assert tree.random_state == model.estimators_[0].random_state
+    for name in ("impurity", "n_node_samples", "weighted_n_node_samples"):
+        assert getattr(tree.tree_, name)[0] == getattr(model.estimators_[0].tree_, name)[0]
+
+
+def test_exports_share_nothing_with_the_forest(friedman):
+    X, y = friedman
+    model = RandomForestRegressor(2, monotonic_cst=[1, 0, 0, 0, 0, 0], random_state=0).fit(X, y)
+    forest = fp.Forest.from_model(model)
+    native = forest.to_native()
+    native.monotonic_cst[0] = -1
+    native.estimators_[0].tree_.value[:] = 0
+    assert forest.to_native().monotonic_cst[0] == 1
+    same(forest.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("extra", ["left_child", "right_child", "feature", "mine"])
+def test_extras_cannot_replace_what_was_checked(extra, friedman):
+    """A file may hold any extra; trees with wild children would crash scikit-learn."""
+    X, y = friedman
+    forest = fp.Forest.from_model(DecisionTreeRegressor(max_depth=3).fit(X, y))
+    wild = np.full(forest.n_nodes, 10**9)
+    forged = replace(forest, node_extras=dict(forest.node_extras) | {extra: wild})
+    same(forged.to_native().predict(X), forest.predict(X))
+
+
+def test_attributes_cannot_contradict_the_trees(friedman):
+    X, y = friedman
+    forest = fp.Forest.from_model(DecisionTreeRegressor(max_depth=3).fit(X, y))
+    state = dict(forest.origin.state)
+    state["attributes"] = {"n_features_in_": 1, "n_outputs_": 9, "__class__": "x"}
+    native = replace(forest, origin=replace(forest.origin, state=state)).to_native()
+    assert (native.n_features_in_, native.n_outputs_) == (6, 1)
+    with pytest.raises(fp.UnsupportedModelError, match="can be written, not 'Forest'"):
+        replace(forest, origin=fp.Origin("sklearn", "Forest")).to_native()
+    with pytest.raises(TypeError, match="must be strings"):
+        fp.Origin(["sklearn"], "Forest")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -390,6 +455,27 @@ def test_what_cannot_be_read_is_refused(model, message, friedman):
     X, y = friedman
     model.fit(X, y > np.median(y) if "Classifier" in type(model).__name__ else y)
     with pytest.raises(fp.UnsupportedModelError, match=message):
+        fp.Forest.from_model(model)
+
+
+class ShiftedDummyRegressor(DummyRegressor):
+    def predict(self, X):
+        return super().predict(X) + 1
+
+
+ShiftedDummyRegressor.__name__ = "DummyRegressor"
+
+
+def test_only_the_real_constant_is_taken_for_one(friedman):
+    model = GradientBoostingRegressor(n_estimators=2, init=ShiftedDummyRegressor()).fit(*friedman)
+    with pytest.raises(fp.UnsupportedModelError, match="starts from a constant"):
+        fp.Forest.from_model(model)
+
+
+def test_bagging_with_subsets_of_different_size_is_refused(friedman):
+    model = BaggingRegressor(n_estimators=2, max_features=2, warm_start=True).fit(*friedman)
+    model.set_params(max_features=3, n_estimators=4).fit(*friedman)
+    with pytest.raises(fp.UnsupportedModelError, match="same number of features"):
         fp.Forest.from_model(model)
 
 

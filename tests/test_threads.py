@@ -32,8 +32,9 @@ def test_a_joblib_worker_takes_its_share(monkeypatch):
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
     assert thread_count(None) == 3
     assert thread_count(5) == 5
-    monkeypatch.setenv("NUMBA_NUM_THREADS", "nonsense")
-    assert thread_count(None) == 8
+    for share in ("nonsense", "²", "9"):
+        monkeypatch.setenv("NUMBA_NUM_THREADS", share)
+        assert thread_count(None) == 8
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -57,3 +58,17 @@ def test_errors_come_through(n_jobs):
 
     with pytest.raises(RuntimeError, match="five"):
         run_in_threads(task, [(number,) for number in range(9)], n_jobs, "testing")
+
+
+def test_an_error_ends_what_has_not_begun():
+    begun, gate = [], threading.Event()
+
+    def task(number):
+        begun.append(number)
+        if number == 0:
+            raise RuntimeError
+        gate.wait(0.05)
+
+    with pytest.raises(RuntimeError):
+        run_in_threads(task, [(number,) for number in range(200)], 2, "testing")
+    assert len(begun) < 100

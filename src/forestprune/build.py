@@ -13,6 +13,7 @@ from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
 from forestprune.kernels.structure import level_order
 from forestprune.progress import track
+from forestprune.validation import seal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,8 @@ def build_forest(
             raise ValueError(f"n_nodes must cover all trees; {n_nodes} end in tree {number}.")
         is_split = tree.left[order] >= 0
         columns["left"][nodes] = np.where(is_split, 2 * np.cumsum(is_split) - 1, -1)
-        columns["feature"][nodes] = np.where(is_split, tree.feature[order], -1)
+        feature = np.clip(tree.feature[order], -1, np.iinfo(np.int32).max)
+        columns["feature"][nodes] = np.where(is_split, feature, -1)
         columns["threshold"][nodes] = np.where(is_split, tree.threshold[order], 0.0)
         columns["missing_left"][nodes] = is_split & (tree.missing_left[order] != 0)
         columns["cover"][nodes] = tree.cover[order]
@@ -94,8 +96,7 @@ def build_forest(
 
     for group in (columns, extras):
         for name, array in group.items():
-            group[name] = array[: offsets[-1]]
-            group[name].flags.writeable = False
+            group[name] = seal(array)[: offsets[-1]]
     return Forest(
         **columns,
         **join_sets(sets, offsets[-1]),
@@ -111,12 +112,14 @@ def build_forest(
 
 def _order(number: int, tree: RawTree) -> NDArray[np.int32]:
     """Return the nodes of `tree` in level order."""
-    left, right = tree.left, tree.right
+    left, right = (np.where(child < 0, -1, child) for child in (tree.left, tree.right))
     n = left.size
-    if n == 0 or right.size != n:
+    columns = (tree.feature, tree.threshold, tree.missing_left, tree.cover, tree.value)
+    lengths = {len(column) for column in (right, *columns, *tree.extras.values())}
+    if n == 0 or lengths != {n}:
         raise InvalidForestError(
-            f"Tree {number} must have a root and as many entries in right as in left; "
-            f"got {n} in left and {right.size} in right."
+            f"Tree {number} must have a root, and as many entries in every column as in left; "
+            f"got {n} in left and {sorted(lengths)} in the others."
         )
     bad = (left >= n) | (right >= n) | ((left < 0) != (right < 0))
     if bad.any():

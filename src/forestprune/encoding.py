@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.forest import Forest
+from forestprune.inputs import read_only_view
 from forestprune.kernels.routing import encode_trees
 from forestprune.kernels.sums import add_up_rows
 from forestprune.threads import run_in_threads, split_range, thread_count
+from forestprune.validation import frozen_array, seal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +33,25 @@ class Encoding:
     codes: NDArray[Any]
     sample_weight: NDArray[np.float64] | None = None
 
+    def __post_init__(self) -> None:
+        # Kernels use codes as indices.
+        leaves = (np.diff(self.forest.offsets) + 1) // 2
+        codes = frozen_array("codes", self.codes, np.asarray(self.codes).dtype, 2)
+        if (
+            codes.dtype.kind != "u"
+            or len(codes) != leaves.size
+            or (codes.size and (codes.max(axis=1) >= leaves).any())
+        ):
+            raise ValueError(
+                "codes must be unsigned, with a row for each tree and every code below its number "
+                f"of leaves; got type {codes.dtype} and shape {codes.shape} for "
+                f"{leaves.size} trees. encode() makes them."
+            )
+        object.__setattr__(self, "codes", codes)
+        if self.sample_weight is not None:
+            weights = _checked_weights(self.sample_weight, self.n_rows)
+            object.__setattr__(self, "sample_weight", weights)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -39,12 +60,17 @@ class Encoding:
     @cached_property
     def node_weights(self) -> NDArray[np.float64]:
         """Weight of the rows that pass each node: shape (n_nodes,)."""
-        if self.sample_weight is None:
-            return self.node_sums(np.ones(self.n_rows))
-        return self.node_sums(self.sample_weight)
+        weights = np.ones(self.n_rows) if self.sample_weight is None else self.sample_weight
+        return seal(self.node_sums(weights))
 
-    def node_sums(self, amounts: NDArray[np.float64], n_jobs: int | None = None) -> NDArray[Any]:
+    def node_sums(self, amounts: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the total of `amounts`, one a row, over the rows that pass each node."""
+        amounts = read_only_view(np.ascontiguousarray(amounts, dtype=np.float64))
+        if amounts.shape != (self.n_rows,):
+            raise ValueError(
+                f"There must be one amount for each of the {self.n_rows} rows, "
+                f"got shape {amounts.shape}."
+            )
         forest = self.forest
         sums = np.empty(forest.n_nodes)
         tasks = [
@@ -97,7 +123,8 @@ def encode(
         )
     matrix = forest.input.matrix(X)
     rows = len(matrix)
-    weights = None if sample_weight is None else _checked_weights(sample_weight, rows)
+    if sample_weight is not None:
+        sample_weight = _checked_weights(sample_weight, rows)
     codes = np.empty((forest.n_trees, rows), dtype=_code_dtype(forest))
     # A few tasks a thread even out trees of different size.
     threads = thread_count(n_jobs)
@@ -108,7 +135,7 @@ def encode(
         for start, stop in pieces
     ]
     run_in_threads(encode_trees, tasks, n_jobs, "routing rows")
-    return Encoding(forest, codes, weights)
+    return Encoding(forest, seal(codes), sample_weight)
 
 
 def _code_dtype(forest: Forest) -> np.dtype[Any]:
@@ -117,7 +144,7 @@ def _code_dtype(forest: Forest) -> np.dtype[Any]:
 
 
 def _checked_weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
-    weights = np.array(sample_weight, dtype=np.float64)
+    weights = frozen_array("sample_weight", np.asarray(sample_weight, dtype=np.float64), "f8", 1)
     if weights.shape != (rows,):
         raise ValueError(
             f"sample_weight must have one entry for each of the {rows} rows of X, "
@@ -127,5 +154,4 @@ def _checked_weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]
         raise ValueError(
             "sample_weight must be finite, not negative, and positive for at least one row."
         )
-    weights.flags.writeable = False
     return weights

@@ -4,6 +4,7 @@ import json
 import os
 import uuid
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,14 +17,27 @@ from forestprune.exceptions import InvalidForestError
 
 _FORMAT = 1
 
+# What reading some other file, or a damaged one, may end in.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    AttributeError,
+    KeyError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
 
 @contextmanager
 def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; it takes the name `path` only if the block succeeds."""
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays one, and what it names is written
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}.")
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    temporary = target.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with temporary.open("xb") as file:
             yield file
@@ -46,13 +60,13 @@ def write_archive(
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return what `write_archive` wrote, the arrays read-only."""
+    """Return what `write_archive` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         metadata = json.loads(arrays.pop("metadata").tobytes())
         version = metadata.pop("format")
-    except (zipfile.BadZipFile, EOFError, KeyError, ValueError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise InvalidForestError(
             f"{os.fspath(path)} is not a file written by forestprune ({error})."
         ) from error
@@ -61,6 +75,4 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]],
             f"{os.fspath(path)} has file format {version}, this version reads {_FORMAT}. "
             "Read it with the version of forestprune that wrote it."
         )
-    for array in arrays.values():
-        array.flags.writeable = False
     return arrays, metadata

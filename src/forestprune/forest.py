@@ -19,7 +19,7 @@ from forestprune.inputs import InputSpec
 from forestprune.kernels import structure
 from forestprune.kernels.routing import Splits, predict_rows
 from forestprune.threads import run_in_threads, split_range, thread_count
-from forestprune.validation import check_forest, frozen_array
+from forestprune.validation import check_forest, frozen_array, seal
 
 _DTYPES: dict[str, tuple[str, int]] = {
     "offsets": ("int64", 1),
@@ -67,6 +67,13 @@ class Origin:
     library: str
     model_class: str
     state: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.library, str) and isinstance(self.model_class, str)):
+            raise TypeError(
+                "library and model_class must be strings, "
+                f"got {self.library!r} and {self.model_class!r}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -197,17 +204,16 @@ class Forest:
             state: dict[str, Any] = {group: {} for group in _EXTRAS}
             for name, array in arrays.items():
                 group, slash, key = name.partition("/")
+                seal(array)
                 if slash:
                     state[group][key] = array
                 else:
                     state[name] = array
-            spec, origin = metadata["input"], metadata["origin"]
-            if spec["feature_names"] is not None:
-                spec["feature_names"] = tuple(spec["feature_names"])
-            state["input"] = InputSpec(**spec)
+            origin = metadata["origin"]
+            state["input"] = InputSpec(**metadata["input"])
             state["origin"] = None if origin is None else Origin(**origin)
             return cls(**state)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise InvalidForestError(
                 f"{os.fspath(path)} does not hold a forest, or not all of one ({error})."
             ) from error
@@ -267,7 +273,7 @@ class Forest:
             while bounds[-1] < left.size:
                 # The last split of a layer has the last two nodes of the next one.
                 bounds.append(int(left[bounds[-2] : bounds[-1]].max()) + 2)
-            result.append(np.array(bounds, dtype=np.int64))
+            result.append(seal(np.array(bounds, dtype=np.int64)))
         return tuple(result)
 
     @property
@@ -359,6 +365,8 @@ class Forest:
             Depth to which each tree may reach. 0 leaves the root, a constant.
         """
         wanted = np.asarray(depths)
+        if wanted.size == 0:  # a list of no depths has no type of its own
+            wanted = wanted.astype(np.int64)
         if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (self.n_trees,)):
             raise ValueError(
                 f"depths must be one whole number, or one for each of the {self.n_trees} trees; "
@@ -428,7 +436,7 @@ class Forest:
         """Return a copy with fresh arrays in place of some; they are frozen, not copied again."""
         for entry in state.values():
             for array in entry.values() if isinstance(entry, dict) else [entry]:
-                array.flags.writeable = False
+                seal(array)
         return replace(self, **state)
 
     # Comparing and showing
@@ -441,10 +449,11 @@ class Forest:
             self.input == other.input
             and self.origin == other.origin
             and mine.keys() == theirs.keys()
-            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+            and all(
+                np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f")
+                for name in mine
+            )
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         def count(number: int, noun: str) -> str:

@@ -33,9 +33,13 @@ class InputSpec:
     ensure_all_finite: bool | Literal["allow-nan"] = "allow-nan"
 
     def __post_init__(self) -> None:
-        names = self.feature_names
+        if isinstance(self.n_features, np.integer):
+            object.__setattr__(self, "n_features", int(self.n_features))
+        if isinstance(self.feature_names, list):
+            object.__setattr__(self, "feature_names", tuple(self.feature_names))
+        n, names = self.n_features, self.feature_names
         for name, sound, required in (
-            ("n_features", type(self.n_features) is int, "a whole number"),
+            ("n_features", type(n) is int and 0 <= n < 2**31, "a whole number below 2**31"),
             ("dtype", self.dtype in ("float32", "float64"), "'float32' or 'float64'"),
             (
                 "ensure_all_finite",
@@ -45,7 +49,7 @@ class InputSpec:
             (
                 "feature_names",
                 names is None
-                or (isinstance(names, tuple) and all(isinstance(n, str) for n in names)),
+                or (isinstance(names, tuple) and all(isinstance(name, str) for name in names)),
                 "None or a tuple of strings",
             ),
         ):
@@ -82,7 +86,7 @@ class InputSpec:
                 f"X has {matrix.shape[1]} columns, but the model was trained on "
                 f"{self.n_features}. Pass the same columns, in the same order."
             )
-        return matrix
+        return read_only_view(matrix)
 
     def _check_names(self, names: list[str] | None) -> None:
         if self.feature_names is None or names is None:
@@ -111,13 +115,26 @@ class InputSpec:
         )
 
 
+def read_only_view(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written to: kernels are compiled for such arrays, and once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _column_names(X: Any) -> list[str] | None:
     """Return the names of X's columns if all are strings, as scikit-learn does, else None."""
     columns = getattr(X, "columns", None)
     if columns is None:
         return None
     names = list(columns)
-    return names if all(isinstance(name, str) for name in names) else None
+    strings = sum(isinstance(name, str) for name in names)
+    if 0 < strings < len(names):
+        raise TypeError(
+            f"The column names of X must be all strings or none, got {strings} strings among "
+            f"{len(names)} names. Convert them with X.columns = X.columns.astype(str)."
+        )
+    return names if strings else None
 
 
 def _not_numeric(X: Any) -> list[str]:

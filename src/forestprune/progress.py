@@ -13,7 +13,8 @@ PATIENCE = 2.0
 
 def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
     """Yield from `items`; show how many of `total` are done if it takes long."""
-    if not sys.stderr.isatty():
+    # A program without a console has no stderr at all.
+    if sys.stderr is None or not sys.stderr.isatty():
         yield from items
         return
     from rich.console import Console

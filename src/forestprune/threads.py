@@ -24,7 +24,7 @@ def thread_count(n_jobs: int | None) -> int:
         cores: int = joblib.cpu_count()
         # joblib tells its workers through this variable how many cores each may use.
         share = os.environ.get("NUMBA_NUM_THREADS", "")
-        return min(cores, max(1, int(share))) if share.isdigit() else cores
+        return min(cores, max(1, int(share))) if share.isdecimal() else cores
     threads: int = joblib.effective_n_jobs(n_jobs)
     return threads
 
@@ -43,8 +43,13 @@ def run_in_threads(
         return
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(function, *task) for task in tasks]
-        for future in track(futures, description, len(futures)):
-            future.result()
+        try:
+            for future in track(futures, description, len(futures)):
+                future.result()
+        except BaseException:
+            # Also on Ctrl-C: end with the tasks that run, not with all that wait.
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def split_range(n: int, parts: int) -> list[tuple[int, int]]:

@@ -44,22 +44,40 @@ _RULES = {
 }
 
 
+def seal(array: NDArray[Any]) -> NDArray[Any]:
+    """Mark an array of our own, and what it is a view of, as read-only; return it."""
+    part: Any = array
+    while isinstance(part, np.ndarray):
+        part.flags.writeable = False
+        part = part.base
+    return array
+
+
+def _is_sealed(array: NDArray[Any]) -> bool:
+    part: Any = array
+    while isinstance(part, np.ndarray):
+        if part.flags.writeable:
+            return False
+        part = part.base
+    return part is None
+
+
 def frozen_array(name: str, array: ArrayLike, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
-    """Return `array` in `dtype`, contiguous and read-only; copied unless it was read-only."""
+    """Return `array` in `dtype`, contiguous and read-only; copied unless it is sealed."""
     given = np.asarray(array)
-    if given.ndim != ndim:
-        raise InvalidForestError(f"{name} must have {ndim} dimension(s), got shape {given.shape}.")
+    if given.ndim != ndim or ndim == 0:
+        raise InvalidForestError(
+            f"{name} must have {max(ndim, 1)} dimension(s), got shape {given.shape}."
+        )
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise InvalidForestError(f"{name} must hold numbers, got type {dtype}.")
     if given.size and not np.can_cast(given.dtype, dtype, "same_kind"):
         raise InvalidForestError(f"{name} must be of type {dtype}, got {given.dtype}.")
-    result = np.array(given, dtype=dtype, order="C", copy=True if given.flags.writeable else None)
-    narrowed = dtype.kind in "iu" and given.dtype.itemsize > dtype.itemsize
-    if narrowed and not np.array_equal(result, given):
+    result = np.array(given, dtype=dtype, order="C", copy=None if _is_sealed(given) else True)
+    if dtype.kind in "iu" and given.dtype != dtype and not np.array_equal(result, given):
         raise InvalidForestError(f"{name} holds numbers too large for {dtype}.")
-    result.flags.writeable = False
-    return result
+    return seal(result)
 
 
 def check_forest(forest: "Forest") -> None:
@@ -82,13 +100,13 @@ def check_forest(forest: "Forest") -> None:
 
 
 def _check_offsets(name: str, offsets: NDArray[np.int64], end: int, of: str, *, least: int) -> None:
-    if offsets.size == 0 or offsets[0] != 0 or (np.diff(offsets) < least).any():
+    # Numbers beyond the end go first: their differences could overflow.
+    out_of_range = offsets.size == 0 or offsets.min() != 0 or offsets.max() > end
+    if out_of_range or offsets[0] != 0 or offsets[-1] != end or (np.diff(offsets) < least).any():
         raise InvalidForestError(
-            f"{name} must start at 0 and rise by at least {least} each time, "
-            f"got {np.array2string(offsets, threshold=8)}."
+            f"{name} must start at 0, rise by at least {least} each time and end at the length of "
+            f"{of}, {end}; got {np.array2string(offsets, threshold=8)}."
         )
-    if offsets[-1] != end:
-        raise InvalidForestError(f"{name} must end at the length of {of}, {end}: {offsets[-1]}.")
 
 
 def _check_lengths(forest: "Forest") -> None:

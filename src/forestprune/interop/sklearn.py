@@ -9,7 +9,7 @@ for its state would only matter to another fit.
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +36,19 @@ from forestprune.kernels.sums import average_up
 _TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
 _NESTED = _TREES | {"DummyRegressor": DummyRegressor}
 
+# Fitted attributes that are carried over as they are, where they are plain numbers or None. With
+# sample weights `_sample_weight` is an array and stays behind, and with it `estimators_samples_`.
+_ATTRIBUTES = (
+    "max_features_",
+    "n_trees_per_iteration_",
+    "_n_samples",
+    "_n_samples_bootstrap",
+    "_max_samples",
+    "_max_features",
+    "_sample_weight",
+)
+_NODE_EXTRAS = ("impurity", "n_node_samples")
+
 # scikit-learn marks "every number goes left, NaN right" by an infinite threshold, and its older
 # versions may write NaN, which sends every number right. Its numbers are finite, so thresholds
 # beyond all of them say the same.
@@ -54,6 +67,15 @@ _NODE_FIELDS = {
 
 _NO_SEED = -1
 
+# What to say of a tree of which nothing is known any more.
+_UNKNOWN = {
+    "impurity": 0.0,
+    "n_node_samples": 1,
+    "random_state": _NO_SEED,
+    "bagging_seed": 0,
+    "features": 0,
+}
+
 
 @dataclass(frozen=True)
 class _Parts:
@@ -62,8 +84,7 @@ class _Parts:
     trees: list[Any]
     scale: float
     base: NDArray[np.float64]
-    features: NDArray[np.int64] | None = None  # the columns that each tree was given
-    extras: dict[str, NDArray[Any]] | None = None
+    extras: dict[str, NDArray[Any]] = field(default_factory=dict)  # one entry a tree
 
 
 # Taking apart, one function a family of classes.
@@ -85,15 +106,22 @@ def _read_bagging(model: Any) -> _Parts:
                 f"BaggingRegressor is read if its estimators are {' or '.join(_TREES)}, "
                 f"got {type(tree).__name__}."
             )
-    extras = {"bagging_seed": np.array(model._seeds)} if hasattr(model, "_seeds") else {}
-    average = _read_average(model)
-    return replace(average, features=np.stack(model.estimators_features_), extras=extras)
+    if len({len(columns) for columns in model.estimators_features_}) > 1:
+        raise UnsupportedModelError(
+            "BaggingRegressor is read if all its trees have the same number of features; here "
+            "max_features was changed between two fits with warm_start."
+        )
+    extras = {
+        "bagging_seed": np.array(model._seeds),
+        "features": np.stack(model.estimators_features_),
+    }
+    return replace(_read_average(model), extras=extras)
 
 
 def _read_boosting(model: Any) -> _Parts:
     if isinstance(model.init_, str):  # "zero"
         base = 0.0
-    elif isinstance(model.init_, DummyRegressor):
+    elif type(model.init_) is DummyRegressor:
         base = float(np.ravel(model.init_.constant_)[0])
     else:
         raise UnsupportedModelError(
@@ -110,14 +138,18 @@ def _read_boosting(model: Any) -> _Parts:
 def _write_average(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
     constants = np.tile(forest.base, (forest.n_trees, 1))
     model.estimators_ = _write_trees(forest, state, 1.0 / forest.n_trees, constants)
-    model.estimator_ = clone(model.estimators_[0]).set_params(random_state=None)
+    model.estimator_ = clone(model.estimator)
+    model.n_outputs_ = forest.n_outputs
 
 
 def _write_bagging(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
-    _write_average(model, forest, state)
+    constants = np.tile(forest.base, (forest.n_trees, 1))
+    model.estimators_ = _write_trees(forest, state, 1.0 / forest.n_trees, constants)
+    model.estimator_ = (
+        DecisionTreeRegressor() if model.estimator is None else clone(model.estimator)
+    )
     model.estimators_features_ = [np.array(row) for row in forest.tree_extras["features"]]
-    if "bagging_seed" in forest.tree_extras:
-        model._seeds = np.array(forest.tree_extras["bagging_seed"])
+    model._seeds = np.array(forest.tree_extras["bagging_seed"])
 
 
 def _write_boosting(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
@@ -178,10 +210,7 @@ def from_model(model: Any) -> Forest:
     check_is_fitted(model)
     parts = _FAMILIES[cls].read(model)
     names = getattr(model, "feature_names_in_", None)
-    extras = dict(parts.extras or {})
-    extras["random_state"] = np.array([_seed(tree) for tree in parts.trees], dtype=np.int64)
-    if parts.features is not None:
-        extras["features"] = parts.features
+    seeds = np.array([_seed(tree) for tree in parts.trees], dtype=np.int64)
     forest = build_forest(
         _raw_trees(parts),
         n_nodes=sum(tree.tree_.node_count for tree in parts.trees),
@@ -189,12 +218,12 @@ def from_model(model: Any) -> Forest:
         base=parts.base,
         input=InputSpec(
             n_features=int(model.n_features_in_),
-            feature_names=None if names is None else tuple(str(name) for name in names),
+            feature_names=None if names is None else tuple(names.tolist()),
             dtype="float32",
-            ensure_all_finite="allow-nan" if get_tags(model).input_tags.allow_nan else True,
+            ensure_all_finite="allow-nan" if _takes_nan(model, parts.trees[0]) else True,
         ),
         origin=Origin("sklearn", cls.__name__, _describe(model, parts)),
-        tree_extras=extras,
+        tree_extras=parts.extras | {"random_state": seeds},
     )
     if getattr(model, "loss", "squared_error") != "squared_error":
         # Other losses set the leaves after the tree is grown and leave the splits as they were.
@@ -204,7 +233,11 @@ def from_model(model: Any) -> Forest:
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted estimator of the class it was read from."""
-    forest = _at_least_one_tree(forest.compact())
+    if origin.model_class not in _CLASSES:
+        raise UnsupportedModelError(
+            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
+        )
+    forest = _with_at_least_one_tree(forest)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     cls = _CLASSES[origin.model_class]
     write = _FAMILIES[cls].write
@@ -213,12 +246,13 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         model.set_params(**_decoded(state["params"]))
     else:
         model = cls(**_decoded(state["params"])).set_params(n_estimators=forest.n_trees)
-    for name, attribute in state["attributes"].items():
-        setattr(model, name, attribute)
+        for name in _ATTRIBUTES:
+            if name in state["attributes"]:
+                setattr(model, name, state["attributes"][name])
+        model.n_features_in_ = forest.n_features
+        write(model, forest, state)
     if forest.feature_names is not None:
         model.feature_names_in_ = np.array(forest.feature_names, dtype=object)
-    if write is not None:
-        write(model, forest, state)
     return model
 
 
@@ -256,8 +290,8 @@ def _raw_trees(parts: _Parts) -> Iterator[RawTree]:
                     "version of forestprune does not know. Use an older scikit-learn."
                 )
         feature = nodes["feature"]
-        if parts.features is not None:
-            feature = parts.features[i][np.maximum(feature, 0)]
+        if "features" in parts.extras:
+            feature = parts.extras["features"][i][np.maximum(feature, 0)]
         yield RawTree(
             left=nodes["left_child"],
             right=nodes["right_child"],
@@ -283,6 +317,12 @@ def _average_of_leaves(forest: Forest) -> Forest:
     return replace(forest, value=value)
 
 
+def _takes_nan(model: Any, tree: Any) -> bool:
+    """Tell whether `model` accepts NaN; in scikit-learn 1.6 the tags alone do not say."""
+    dense = np.empty((0, 0))
+    return bool(get_tags(model).input_tags.allow_nan and tree._support_missing_values(dense))
+
+
 def _seed(tree: Any) -> int:
     seed = tree.random_state
     return int(seed) if isinstance(seed, int | np.integer) else _NO_SEED
@@ -291,25 +331,30 @@ def _seed(tree: Any) -> int:
 # Writing trees
 
 
-def _at_least_one_tree(forest: Forest) -> Forest:
-    """Return `forest`, with a tree of one node that adds nothing if it has no tree."""
-    if forest.n_trees:
-        return forest
-    return replace(
-        forest,
-        offsets=np.array([0, 1]),
-        left=np.array([-1]),
-        feature=np.array([-1]),
-        threshold=np.zeros(1),
-        missing_left=np.zeros(1, np.bool_),
-        value=np.zeros((1, forest.n_outputs)),
-        cover=np.ones(1),
-        scale=np.ones(1),
-        node_extras={n: np.ones(1, a.dtype) for n, a in forest.node_extras.items()},
-        tree_extras={
-            n: np.zeros((1, *a.shape[1:]), a.dtype) for n, a in forest.tree_extras.items()
-        },
-    )
+def _with_at_least_one_tree(forest: Forest) -> Forest:
+    """Return `forest` compacted; if that leaves no tree, with a root that adds nothing.
+
+    It is the root of the first tree there was, with what is known of it.
+    """
+    compact = forest.compact()
+    if compact.n_trees:
+        return compact
+    state: dict[str, Any] = {
+        "offsets": np.array([0, 1]),
+        "left": np.array([-1]),
+        "feature": np.array([-1]),
+        "threshold": np.zeros(1),
+        "missing_left": np.zeros(1, np.bool_),
+        "value": np.zeros((1, forest.n_outputs)),
+        "scale": np.ones(1),
+        "cover": forest.cover[:1] if forest.n_trees else np.ones(1),
+    }
+    for group in ("node_extras", "tree_extras"):
+        state[group] = {
+            name: array[:1] if forest.n_trees else np.full((1, *array.shape[1:]), _UNKNOWN[name])
+            for name, array in getattr(forest, group).items()
+        }
+    return replace(compact, **state)
 
 
 def _write_trees(
@@ -361,6 +406,8 @@ def _write_tree(
         local[columns] = np.arange(columns.size)
         feature = local[feature]
     table = np.zeros(left.size, dtype=state["nodes"].dtype)
+    for name in _NODE_EXTRAS:
+        table[name] = forest.node_extras[name][nodes]
     table["left_child"] = left
     table["right_child"] = np.where(is_split, left + 1, -1)
     table["feature"] = np.where(is_split, feature, -2)
@@ -368,8 +415,6 @@ def _write_tree(
     table["threshold"] = np.where(is_split, threshold, -2.0)
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["weighted_n_node_samples"] = forest.cover[nodes]
-    for name, extra in forest.node_extras.items():
-        table[name] = extra[nodes]
     tree = constructor(*arguments)
     tree.__setstate__(
         state
@@ -389,12 +434,11 @@ def _write_tree(
 def _describe(model: Any, parts: _Parts) -> dict[str, Any]:
     params = model.get_params(deep=False)
     first = parts.trees[0]
+    known = {name: getattr(model, name) for name in _ATTRIBUTES if hasattr(model, name)}
     attributes = {
         name: _encoded(name, attribute)
-        for name, attribute in vars(model).items()
-        if name not in params
-        and name != "oob_score_"
-        and isinstance(attribute, int | float | np.number | None)
+        for name, attribute in known.items()
+        if not isinstance(attribute, np.ndarray)
     }
     return {
         "params": {name: _encoded(name, param) for name, param in params.items()},
@@ -417,7 +461,7 @@ def _encoded(name: str, param: Any) -> Any:
         return {key: _encoded(name, item) for key, item in param.items()}
     if isinstance(param, np.random.RandomState):
         return None
-    if type(param).__name__ in _NESTED:
+    if type(param) in _NESTED.values():
         inner = {n: _encoded(n, p) for n, p in param.get_params(deep=False).items()}
         return {"estimator": type(param).__name__, "params": inner}
     raise UnsupportedModelError(

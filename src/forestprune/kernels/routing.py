@@ -14,8 +14,9 @@ hidden behind the others.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from forestprune.kernels.jit import kernel
 
 BLOCK = 512
 """Rows that move together: their state stays in the first-level cache."""
@@ -37,7 +38,7 @@ class Splits(NamedTuple):
     set_words: NDArray[np.uint32]  # 32 categories a word
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _in_set(x, words):
     """Tell whether category x has its bit set in `words`."""
     # Compared as float first: casting a huge or infinite float to an integer is undefined.
@@ -47,7 +48,7 @@ def _in_set(x, words):
     return (words[category >> 5] >> np.uint32(category & 31)) & np.uint32(1) == np.uint32(1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _walk(X, start, tree, reached):
     """Write the leaf that row start + j reaches into reached[j]; one row at a time."""
     for j in range(reached.size):
@@ -66,7 +67,7 @@ def _walk(X, start, tree, reached):
         reached[j] = v
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pack(tree):
     """Gather what a step through `tree` needs, node by node."""
     nodes = np.empty(tree.left.size, PACKED_NODE)
@@ -77,7 +78,7 @@ def _pack(tree):
     return nodes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _step(X, row, node):
     """Return the child of `node` that `row` goes to, without a branch."""
     one = np.uint32(1)
@@ -86,7 +87,7 @@ def _step(X, row, node):
     return node["left"] + np.int32(right)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _walk_packed(X, start, nodes, reached):
     """Write the leaf that row start + j reaches into reached[j]; a block of rows at a time.
 
@@ -129,7 +130,7 @@ def _walk_packed(X, start, nodes, reached):
             k = still
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _route(X, start, splits, i, reached):
     """Send the rows from `start` on, one for each entry of `reached`, down tree i."""
     a, b = splits.offsets[i], splits.offsets[i + 1]
@@ -151,7 +152,7 @@ def _route(X, start, splits, i, reached):
         _walk_packed(X, start, _pack(tree), reached)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def encode_trees(X, first, last, start, stop, splits, codes):
     """Write codes[i, x] for trees first..last and rows start..stop.
 
@@ -171,7 +172,7 @@ def encode_trees(X, first, last, start, stop, splits, codes):
             codes[i, start + j] = rank[reached[j]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def predict_rows(X, start, stop, splits, value, scale, out):
     """Add scale[i] * value[leaf of x in tree i] to out[x], for rows start..stop and all trees."""
     reached = np.empty(stop - start, np.int32)

@@ -4,7 +4,8 @@ In level order the children of a tree's k-th split, counted from 0, are its node
 """
 
 import numpy as np
-from numba import njit
+
+from forestprune.kernels.jit import kernel
 
 SOUND = 0
 NO_SUCH_CHILD = 1
@@ -18,7 +19,7 @@ BAD_COVER = 8
 BAD_VALUE = 9
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def level_order(left, right, order):
     """Fill `order` with the nodes met from node 0, level by level; return how many there are.
 
@@ -40,7 +41,7 @@ def level_order(left, right, order):
     return met
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def first_fault(splits, n_features, value, cover):
     """Return what is wrong with a forest and at which node; (SOUND, -1) if nothing is.
 
@@ -87,7 +88,7 @@ SIBLINGS_DIFFER = 2
 PARENT_DROPPED = 3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_nodes(offsets, left, mask, new_offsets, kept, new_left):
     """Write which nodes `mask` keeps into `kept`, and the shape of the forest they make.
 

@@ -5,10 +5,11 @@ one directly behind the left one, so a backward loop meets children first.
 """
 
 import numpy as np
-from numba import njit
+
+from forestprune.kernels.jit import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_up_rows(codes, amounts, first, last, offsets, left, sums):
     """Write into sums[v] the total of `amounts` over the rows that pass node v, trees first..last.
 
@@ -29,7 +30,7 @@ def add_up_rows(codes, amounts, first, last, offsets, left, sums):
                 sums[v] = sums[a + left[v]] + sums[a + left[v] + 1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def average_up(left, cover, value):
     """Set each split's value to its children's, weighted by cover (equally where there is none)."""
     for v in range(left.size - 1, -1, -1):
