@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-oldest bench clean
 
 demo: .venv/.core
 	$(BIN)/python -m forestprune.demo
@@ -15,12 +15,16 @@ test: .venv/.test
 	$(BIN)/python -m pytest
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest
 
+# skl2onnx is left out: its old versions need older versions of more than the package does.
+test-oldest: .venv-oldest/.done
+	.venv-oldest/bin/python -m pytest --ignore tests/test_onnx.py
+
 bench: .venv/.bench
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/encoding.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.core: pyproject.toml
@@ -31,4 +35,9 @@ clean:
 
 .venv/.%: .venv/.core
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+.venv-oldest/.done: pyproject.toml tests/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[plot]" hypothesis pandas polars pytest
 	@touch $@
