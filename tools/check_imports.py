@@ -32,7 +32,7 @@ TABLE = [
     "__init__",
 ]
 
-KERNEL_LIBRARIES = {"numpy", "numba", "typing", "collections"}
+KERNEL_LIBRARIES = {"numpy", "numba", "typing", "collections", "importlib"}
 
 
 def imported(tree: ast.AST) -> set[str]:

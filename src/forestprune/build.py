@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from forestprune import kernels
 from forestprune.category_sets import join_sets, pack_categories
 from forestprune.exceptions import InvalidForestError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
-from forestprune.kernels.structure import level_order
 from forestprune.progress import track
 from forestprune.validation import seal
 
@@ -129,7 +129,7 @@ def _order(number: int, tree: RawTree) -> NDArray[np.int32]:
             f"node {node} of tree {number} has {left[node]} and {right[node]}."
         )
     order = np.empty(n, dtype=np.int32)
-    met = level_order(left.astype(np.int32), right.astype(np.int32), order)
+    met = kernels.level_order(left.astype(np.int32), right.astype(np.int32), order)
     if met < 0 or np.bincount(order[:met], minlength=n).max() > 1:
         raise InvalidForestError(
             f"Tree {number} is not a tree: a node is reached on two ways (a cycle, or a child "

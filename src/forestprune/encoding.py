@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from forestprune import kernels
 from forestprune.forest import Forest
 from forestprune.inputs import read_only_view
-from forestprune.kernels.routing import encode_trees
-from forestprune.kernels.sums import add_up_rows
 from forestprune.threads import run_in_threads, split_range, thread_count
 from forestprune.validation import frozen_array, seal
 
@@ -77,7 +76,7 @@ class Encoding:
             (self.codes, amounts, first, last, forest.offsets, forest.left, sums)
             for first, last in split_range(forest.n_trees, 4 * thread_count(n_jobs))
         ]
-        run_in_threads(add_up_rows, tasks, n_jobs, "adding up rows")
+        run_in_threads(kernels.add_up_rows, tasks, n_jobs, "adding up rows")
         return sums
 
     def __repr__(self) -> str:
@@ -134,7 +133,7 @@ def encode(
         for first, last in split_range(forest.n_trees, -(-8 * threads // len(pieces)))
         for start, stop in pieces
     ]
-    run_in_threads(encode_trees, tasks, n_jobs, "routing rows")
+    run_in_threads(kernels.encode_trees, tasks, n_jobs, "routing rows")
     return Encoding(forest, seal(codes), sample_weight)
 
 

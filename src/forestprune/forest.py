@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune import registry
+from forestprune import kernels, registry
 from forestprune.category_sets import drop_unused_sets
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.files import read_archive, write_archive
 from forestprune.inputs import InputSpec
-from forestprune.kernels import structure
-from forestprune.kernels.routing import Splits, predict_rows
+from forestprune.kernels import faults
+from forestprune.kernels.splits import Splits
 from forestprune.threads import run_in_threads, split_range, thread_count
 from forestprune.validation import check_forest, frozen_array, seal
 
@@ -41,11 +41,11 @@ _NODE_ARRAYS = ("left", "feature", "threshold", "missing_left", "value", "cover"
 _EXTRAS = ("node_extras", "tree_extras")
 
 _MASK_RULES = {
-    structure.ROOT_DROPPED: "mask must keep every root, but drops {node}. To remove a tree, keep "
+    faults.ROOT_DROPPED: "mask must keep every root, but drops {node}. To remove a tree, keep "
     "only its root, then call compact().",
-    structure.SIBLINGS_DIFFER: "mask must keep both children of a node or none, but keeps one "
+    faults.SIBLINGS_DIFFER: "mask must keep both children of a node or none, but keeps one "
     "child of {node}.",
-    structure.PARENT_DROPPED: "mask must keep a node only with all its ancestors, but drops "
+    faults.PARENT_DROPPED: "mask must keep a node only with all its ancestors, but drops "
     "{node} and keeps its children.",
 }
 
@@ -341,7 +341,7 @@ class Forest:
             (matrix, start, stop, self.splits, self.value, self.scale, out)
             for start, stop in self.row_pieces(rows, at_least=thread_count(n_jobs))
         ]
-        run_in_threads(predict_rows, tasks, n_jobs, "predicting")
+        run_in_threads(kernels.predict_rows, tasks, n_jobs, "predicting")
         return out[:, 0] if self.n_outputs == 1 else out
 
     def row_pieces(self, rows: int, *, at_least: int) -> list[tuple[int, int]]:
@@ -399,7 +399,7 @@ class Forest:
         kept = np.empty(n_kept, np.int64)
         left = np.empty(n_kept, np.int32)
         offsets = np.empty_like(self.offsets)
-        fault, node = structure.keep_nodes(self.offsets, self.left, mask, offsets, kept, left)
+        fault, node = kernels.keep_nodes(self.offsets, self.left, mask, offsets, kept, left)
         if fault in _MASK_RULES:
             raise ValueError(_MASK_RULES[fault].format(node=self.locate(node)))
         state = self._take(kept)

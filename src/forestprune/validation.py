@@ -9,38 +9,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from forestprune import kernels
 from forestprune.exceptions import InvalidForestError
-from forestprune.kernels import structure
+from forestprune.kernels import faults
 
 if TYPE_CHECKING:
     from forestprune.forest import Forest
 
 _RULES = {
-    structure.NO_SUCH_CHILD: (
+    faults.NO_SUCH_CHILD: (
         "left",
         "left must be -1 at a leaf, else a node of the same tree with its sibling behind it",
     ),
-    structure.CHILD_BEFORE_PARENT: (
+    faults.CHILD_BEFORE_PARENT: (
         "left",
         "children must come after their parent, or there would be a cycle",
     ),
-    structure.NOT_LEVEL_ORDER: (
+    faults.NOT_LEVEL_ORDER: (
         "left",
         "the nodes of a tree must stand in level order, siblings side by side "
         "(forestprune.build.build_forest sorts them)",
     ),
-    structure.NOBODYS_CHILD: ("left", "every node but the root must be the child of another"),
-    structure.NO_SUCH_FEATURE: (
+    faults.NOBODYS_CHILD: ("left", "every node but the root must be the child of another"),
+    faults.NO_SUCH_FEATURE: (
         "feature",
         "feature must be -1 at a leaf, else a number below n_features",
     ),
-    structure.NO_SUCH_SET: (
+    faults.NO_SUCH_SET: (
         "category_set",
         "category_set must be -1 at a leaf or a numeric split, else the number of a set",
     ),
-    structure.BAD_THRESHOLD: ("threshold", "threshold must be finite"),
-    structure.BAD_COVER: ("cover", "cover must be finite and not negative"),
-    structure.BAD_VALUE: ("value", "value must be finite"),
+    faults.BAD_THRESHOLD: ("threshold", "threshold must be finite"),
+    faults.BAD_COVER: ("cover", "cover must be finite and not negative"),
+    faults.BAD_VALUE: ("value", "value must be finite"),
 }
 
 
@@ -88,10 +89,8 @@ def check_forest(forest: "Forest") -> None:
     for name in ("scale", "base"):
         if not np.isfinite(getattr(forest, name)).all():
             raise InvalidForestError(f"{name} must be finite, got {getattr(forest, name)}.")
-    fault, node = structure.first_fault(
-        forest.splits, forest.n_features, forest.value, forest.cover
-    )
-    if fault != structure.SOUND:
+    fault, node = kernels.first_fault(forest.splits, forest.n_features, forest.value, forest.cover)
+    if fault != faults.SOUND:
         name, rule = _RULES[fault]
         raise InvalidForestError(
             f"Not a forest: {rule}. {forest.locate(node).capitalize()} "

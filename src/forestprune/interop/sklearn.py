@@ -27,11 +27,11 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from forestprune import kernels
 from forestprune.build import RawTree, build_forest
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
-from forestprune.kernels.sums import average_up
 
 _TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
 _NESTED = _TREES | {"DummyRegressor": DummyRegressor}
@@ -313,7 +313,7 @@ def _average_of_leaves(forest: Forest) -> Forest:
     """Return `forest` with each split's value the mean of its leaves, weighted by cover."""
     value = forest.value.copy()
     for a, b in pairwise(forest.offsets):
-        average_up(forest.left[a:b], forest.cover[a:b], value[a:b])
+        kernels.average_up(forest.left[a:b], forest.cover[a:b], value[a:b])
     return replace(forest, value=value)
 
 

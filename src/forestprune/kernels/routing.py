@@ -11,31 +11,16 @@ a block of rows forward together, one layer at a time, so that the memory latenc
 hidden behind the others.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from forestprune.kernels.jit import kernel
+from forestprune.kernels.splits import Splits
 
 BLOCK = 512
 """Rows that move together: their state stays in the first-level cache."""
 
 PACKED_NODE = np.dtype([("threshold", "f8"), ("left", "i4"), ("split", "u4")])
 """One node: left is negative at a leaf; split holds 2 * feature + (1 if NaN goes right)."""
-
-
-class Splits(NamedTuple):
-    """What routing reads of a forest: tree i owns the nodes offsets[i]..offsets[i + 1]."""
-
-    offsets: NDArray[np.int64]
-    left: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    missing_left: NDArray[np.bool_]
-    category_set: NDArray[np.int32]  # the node's set, or -1; empty if no split is categorical
-    set_offsets: NDArray[np.int64]
-    set_words: NDArray[np.uint32]  # 32 categories a word
 
 
 @kernel

@@ -5,18 +5,22 @@ In level order the children of a tree's k-th split, counted from 0, are its node
 
 import numpy as np
 
+from forestprune.kernels.faults import (
+    BAD_COVER,
+    BAD_THRESHOLD,
+    BAD_VALUE,
+    CHILD_BEFORE_PARENT,
+    NO_SUCH_CHILD,
+    NO_SUCH_FEATURE,
+    NO_SUCH_SET,
+    NOBODYS_CHILD,
+    NOT_LEVEL_ORDER,
+    PARENT_DROPPED,
+    ROOT_DROPPED,
+    SIBLINGS_DIFFER,
+    SOUND,
+)
 from forestprune.kernels.jit import kernel
-
-SOUND = 0
-NO_SUCH_CHILD = 1
-CHILD_BEFORE_PARENT = 2
-NOT_LEVEL_ORDER = 3
-NOBODYS_CHILD = 4
-NO_SUCH_FEATURE = 5
-NO_SUCH_SET = 6
-BAD_THRESHOLD = 7
-BAD_COVER = 8
-BAD_VALUE = 9
 
 
 @kernel
@@ -81,11 +85,6 @@ def first_fault(splits, n_features, value, cover):
         if 2 * n_splits + 1 != b - a:
             return NOBODYS_CHILD, a + 2 * n_splits + 1
     return SOUND, -1
-
-
-ROOT_DROPPED = 1
-SIBLINGS_DIFFER = 2
-PARENT_DROPPED = 3
 
 
 @kernel

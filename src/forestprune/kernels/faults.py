@@ -1,0 +1,16 @@
+"""What may be wrong with a forest, or with a mask over its nodes."""
+
+SOUND = 0
+NO_SUCH_CHILD = 1
+CHILD_BEFORE_PARENT = 2
+NOT_LEVEL_ORDER = 3
+NOBODYS_CHILD = 4
+NO_SUCH_FEATURE = 5
+NO_SUCH_SET = 6
+BAD_THRESHOLD = 7
+BAD_COVER = 8
+BAD_VALUE = 9
+
+ROOT_DROPPED = 1
+SIBLINGS_DIFFER = 2
+PARENT_DROPPED = 3
