@@ -1,7 +1,7 @@
 """Slow, obvious twins of what the package does fast: trees as linked nodes, one row at a time."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -84,16 +84,8 @@ def truncated(root, depth):
     """Return a copy of the tree that ends at `depth`."""
     if depth == 0 or root.is_leaf:
         return Node(root.value, root.cover)
-    return Node(
-        root.value,
-        root.cover,
-        root.feature,
-        root.threshold,
-        root.missing_left,
-        root.categories,
-        truncated(root.left, depth - 1),
-        truncated(root.right, depth - 1),
-    )
+    left, right = (truncated(child, depth - 1) for child in (root.left, root.right))
+    return replace(root, left=left, right=right)
 
 
 def prunings(root):
@@ -104,16 +96,7 @@ def prunings(root):
     rights = list(prunings(root.right))
     for left in prunings(root.left):
         for right in rights:
-            yield Node(
-                root.value,
-                root.cover,
-                root.feature,
-                root.threshold,
-                root.missing_left,
-                root.categories,
-                left,
-                right,
-            )
+            yield replace(root, left=left, right=right)
 
 
 def kept_mask(root, pruned):

@@ -40,6 +40,7 @@ from strategies import probing_rows, training_sets
 
 import forestprune as fp
 from forestprune.interop import sklearn as interop
+from forestprune.interop import sklearn_trees
 
 mpl.use("Agg")
 
@@ -355,6 +356,9 @@ def test_attributes_cannot_contradict_the_trees(friedman):
     assert (native.n_features_in_, native.n_outputs_) == (6, 1)
     with pytest.raises(fp.UnsupportedModelError, match="can be written, not 'Forest'"):
         replace(forest, origin=fp.Origin("sklearn", "Forest")).to_native()
+    sets = {"category_set": np.full(forest.n_nodes, -1), "set_offsets": np.array([0])}
+    with pytest.raises(fp.UnsupportedModelError, match="categorical splits"):
+        replace(forest, **sets).to_native()
     with pytest.raises(TypeError, match="must be strings"):
         fp.Origin(["sklearn"], "Forest")
 
@@ -498,7 +502,9 @@ def test_an_unfitted_model_is_refused(name):
 def test_node_fields_of_the_future_are_refused(friedman, monkeypatch):
     """A field that routing would have to know must not be ignored."""
     model = DecisionTreeRegressor(max_depth=2).fit(*friedman)
-    monkeypatch.setattr(interop, "_NODE_FIELDS", interop._NODE_FIELDS - {"n_node_samples"})
+    monkeypatch.setattr(
+        sklearn_trees, "_NODE_FIELDS", sklearn_trees._NODE_FIELDS - {"n_node_samples"}
+    )
     with pytest.raises(fp.UnsupportedModelError, match="store 'n_node_samples'"):
         fp.Forest.from_model(model)
 

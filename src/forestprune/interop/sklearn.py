@@ -7,7 +7,7 @@ boosting's stages are NaN. Neither is a random generator given as `random_state`
 for its state would only matter to another fit.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -28,10 +28,11 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from forestprune import kernels
-from forestprune.build import RawTree, build_forest
+from forestprune.build import build_forest
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
+from forestprune.interop.sklearn_trees import read_tree, write_tree
 
 _TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
 _NESTED = _TREES | {"DummyRegressor": DummyRegressor}
@@ -47,24 +48,6 @@ _ATTRIBUTES = (
     "_max_features",
     "_sample_weight",
 )
-_NODE_EXTRAS = ("impurity", "n_node_samples")
-
-# scikit-learn marks "every number goes left, NaN right" by an infinite threshold, and its older
-# versions may write NaN, which sends every number right. Its numbers are finite, so thresholds
-# beyond all of them say the same.
-_BEYOND = np.finfo(np.float64).max
-
-_NODE_FIELDS = {
-    "left_child",
-    "right_child",
-    "feature",
-    "threshold",
-    "impurity",
-    "n_node_samples",
-    "weighted_n_node_samples",
-    "missing_go_to_left",
-}
-
 _NO_SEED = -1
 
 # What to say of a tree of which nothing is known any more.
@@ -210,9 +193,13 @@ def from_model(model: Any) -> Forest:
     check_is_fitted(model)
     parts = _FAMILIES[cls].read(model)
     names = getattr(model, "feature_names_in_", None)
+    subsets = parts.extras.get("features", [None] * len(parts.trees))
     seeds = np.array([_seed(tree) for tree in parts.trees], dtype=np.int64)
     forest = build_forest(
-        _raw_trees(parts),
+        (
+            read_tree(tree.tree_, columns)
+            for tree, columns in zip(parts.trees, subsets, strict=True)
+        ),
         n_nodes=sum(tree.tree_.node_count for tree in parts.trees),
         scale=np.full(len(parts.trees), parts.scale),
         base=parts.base,
@@ -236,6 +223,10 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     if origin.model_class not in _CLASSES:
         raise UnsupportedModelError(
             f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
+        )
+    if forest.category_set.size:
+        raise UnsupportedModelError(
+            "scikit-learn's trees split on numbers only; this forest has categorical splits."
         )
     forest = _with_at_least_one_tree(forest)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
@@ -274,39 +265,6 @@ def _refusal(model: Any) -> str:
             reason,
         ]
     ).rstrip()
-
-
-# Reading trees
-
-
-def _raw_trees(parts: _Parts) -> Iterator[RawTree]:
-    for i, estimator in enumerate(parts.trees):
-        state = estimator.tree_.__getstate__()
-        nodes = state["nodes"]
-        for name in set(nodes.dtype.names) - _NODE_FIELDS:
-            if nodes[name][nodes["left_child"] >= 0].any():
-                raise UnsupportedModelError(
-                    f"The trees of this scikit-learn store {name!r} for their splits, which this "
-                    "version of forestprune does not know. Use an older scikit-learn."
-                )
-        feature = nodes["feature"]
-        if "features" in parts.extras:
-            feature = parts.extras["features"][i][np.maximum(feature, 0)]
-        yield RawTree(
-            left=nodes["left_child"],
-            right=nodes["right_child"],
-            feature=feature,
-            threshold=np.nan_to_num(
-                nodes["threshold"], nan=-_BEYOND, posinf=_BEYOND, neginf=-_BEYOND
-            ),
-            missing_left=nodes["missing_go_to_left"],
-            cover=nodes["weighted_n_node_samples"],
-            value=state["values"][:, :, 0],
-            extras={
-                "impurity": nodes["impurity"],
-                "n_node_samples": nodes["n_node_samples"].astype(np.int32),
-            },
-        )
 
 
 def _average_of_leaves(forest: Forest) -> Forest:
@@ -380,52 +338,12 @@ def _write_trees(
         tree = cls(**params).set_params(random_state=None if seed == _NO_SEED else seed)
         values = forest.value[nodes] * factors[i] + constants[i]
         columns = None if features is None else features[i]
-        tree.tree_ = _write_tree(stump.tree_, forest, nodes, int(depths[i]), values, columns)
+        tree.tree_ = write_tree(stump.tree_, forest, nodes, int(depths[i]), values, columns)
         tree.n_features_in_ = n_features
         tree.n_outputs_ = forest.n_outputs
         tree.max_features_ = state["tree_max_features"]
         trees.append(tree)
     return trees
-
-
-def _write_tree(
-    like: Any,
-    forest: Forest,
-    nodes: slice,
-    depth: int,
-    values: NDArray[np.float64],
-    columns: NDArray[np.int64] | None,
-) -> Any:
-    """Return a scikit-learn Tree of the given nodes, made as `like` is made."""
-    constructor, arguments, state = like.__reduce__()
-    left, feature = forest.left[nodes], forest.feature[nodes]
-    threshold = forest.threshold[nodes]
-    is_split = left >= 0
-    if columns is not None:
-        local = np.zeros(forest.n_features, dtype=np.int32)
-        local[columns] = np.arange(columns.size)
-        feature = local[feature]
-    table = np.zeros(left.size, dtype=state["nodes"].dtype)
-    for name in _NODE_EXTRAS:
-        table[name] = forest.node_extras[name][nodes]
-    table["left_child"] = left
-    table["right_child"] = np.where(is_split, left + 1, -1)
-    table["feature"] = np.where(is_split, feature, -2)
-    threshold = np.where(abs(threshold) == _BEYOND, np.copysign(np.inf, threshold), threshold)
-    table["threshold"] = np.where(is_split, threshold, -2.0)
-    table["missing_go_to_left"] = forest.missing_left[nodes]
-    table["weighted_n_node_samples"] = forest.cover[nodes]
-    tree = constructor(*arguments)
-    tree.__setstate__(
-        state
-        | {
-            "max_depth": depth,
-            "node_count": left.size,
-            "nodes": table,
-            "values": np.ascontiguousarray(values[:, :, np.newaxis]),
-        }
-    )
-    return tree
 
 
 # Estimators as plain data

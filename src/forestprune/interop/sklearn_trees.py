@@ -1,0 +1,97 @@
+"""scikit-learn's Tree, the table of nodes in every fitted tree estimator, to arrays and back."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.build import RawTree
+from forestprune.exceptions import UnsupportedModelError
+from forestprune.forest import Forest
+
+# scikit-learn marks "every number goes left, NaN right" by an infinite threshold, and its older
+# versions may write NaN, which sends every number right. Its numbers are finite, so thresholds
+# beyond all of them say the same.
+_BEYOND = np.finfo(np.float64).max
+
+_NODE_FIELDS = {
+    "left_child",
+    "right_child",
+    "feature",
+    "threshold",
+    "impurity",
+    "n_node_samples",
+    "weighted_n_node_samples",
+    "missing_go_to_left",
+}
+
+# What is known of a node besides, and follows it through pruning.
+_NODE_EXTRAS = ("impurity", "n_node_samples")
+
+
+def read_tree(tree: Any, columns: NDArray[np.int64] | None) -> RawTree:
+    """Return a scikit-learn Tree as arrays; its features are those that `columns` lists, or all."""
+    state = tree.__getstate__()
+    nodes = state["nodes"]
+    for name in set(nodes.dtype.names) - _NODE_FIELDS:
+        if nodes[name][nodes["left_child"] >= 0].any():
+            raise UnsupportedModelError(
+                f"The trees of this scikit-learn store {name!r} for their splits, which this "
+                "version of forestprune does not know. Use an older scikit-learn."
+            )
+    feature = nodes["feature"]
+    if columns is not None:
+        feature = columns[np.maximum(feature, 0)]
+    return RawTree(
+        left=nodes["left_child"],
+        right=nodes["right_child"],
+        feature=feature,
+        threshold=np.nan_to_num(nodes["threshold"], nan=-_BEYOND, posinf=_BEYOND, neginf=-_BEYOND),
+        missing_left=nodes["missing_go_to_left"],
+        cover=nodes["weighted_n_node_samples"],
+        value=state["values"][:, :, 0],
+        extras={
+            "impurity": nodes["impurity"],
+            "n_node_samples": nodes["n_node_samples"].astype(np.int32),
+        },
+    )
+
+
+def write_tree(
+    like: Any,
+    forest: Forest,
+    nodes: slice,
+    depth: int,
+    values: NDArray[np.float64],
+    columns: NDArray[np.int64] | None,
+) -> Any:
+    """Return a scikit-learn Tree of the given nodes, made as `like` is made."""
+    constructor, arguments, state = like.__reduce__()
+    left, feature = forest.left[nodes], forest.feature[nodes]
+    threshold = forest.threshold[nodes]
+    is_split = left >= 0
+    if columns is not None:
+        local = np.zeros(forest.n_features, dtype=np.int32)
+        local[columns] = np.arange(columns.size)
+        feature = local[feature]
+    table = np.zeros(left.size, dtype=state["nodes"].dtype)
+    for name in _NODE_EXTRAS:
+        table[name] = forest.node_extras[name][nodes]
+    table["left_child"] = left
+    table["right_child"] = np.where(is_split, left + 1, -1)
+    table["feature"] = np.where(is_split, feature, -2)
+    threshold = np.where(abs(threshold) == _BEYOND, np.copysign(np.inf, threshold), threshold)
+    table["threshold"] = np.where(is_split, threshold, -2.0)
+    table["missing_go_to_left"] = forest.missing_left[nodes]
+    table["weighted_n_node_samples"] = forest.cover[nodes]
+    tree = constructor(*arguments)
+    tree.__setstate__(
+        state
+        | {
+            "max_depth": depth,
+            "node_count": left.size,
+            "nodes": table,
+            "values": np.ascontiguousarray(values[:, :, np.newaxis]),
+        }
+    )
+    return tree
