@@ -114,10 +114,11 @@ def probing_rows(forest, X):
     """Return `X` and copies of its rows moved onto, just below and just above thresholds."""
     probes = [X]
     for v in np.flatnonzero(forest.left >= 0):
-        t = forest.threshold[v]
-        single = np.float32(min(t, 1e38))
+        # A threshold beyond all numbers, either way, has no neighbours that the library takes.
+        t = np.clip(forest.threshold[v], -1e38, 1e38)
+        single = np.float32(t)
         for x in (
-            min(t, 1e38),
+            t,
             single,
             np.nextafter(single, np.float32(-np.inf)),
             np.nextafter(single, np.float32(np.inf)),
