@@ -36,6 +36,13 @@ def test_no_bar_where_nobody_looks(monkeypatch):
     assert err.getvalue() == ""
 
 
-def test_a_program_without_a_console_runs(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", None)
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stderr", [None, object(), closed()])
+def test_a_program_without_a_console_runs(monkeypatch, stderr):
+    monkeypatch.setattr(sys, "stderr", stderr)
     assert list(progress.track(range(5), "counting", 5)) == list(range(5))

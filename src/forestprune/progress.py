@@ -13,8 +13,7 @@ PATIENCE = 2.0
 
 def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
     """Yield from `items`; show how many of `total` are done if it takes long."""
-    # A program without a console has no stderr at all.
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not _somebody_looks():
         yield from items
         return
     from rich.console import Console
@@ -29,3 +28,13 @@ def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]
                 bar.start()
             bar.update(task, completed=done)
             yield item
+
+
+def _somebody_looks() -> bool:
+    try:
+        return sys.stderr.isatty()
+    except (
+        AttributeError,
+        ValueError,
+    ):  # a program without a console has no stderr, or a closed one
+        return False

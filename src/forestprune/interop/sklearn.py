@@ -51,13 +51,7 @@ _ATTRIBUTES = (
 _NO_SEED = -1
 
 # What to say of a tree of which nothing is known any more.
-_UNKNOWN = {
-    "impurity": 0.0,
-    "n_node_samples": 1,
-    "random_state": _NO_SEED,
-    "bagging_seed": 0,
-    "features": 0,
-}
+_UNKNOWN = {"n_node_samples": 1, "random_state": _NO_SEED}  # and 0 for all else
 
 
 @dataclass(frozen=True)
@@ -259,12 +253,7 @@ def _refusal(model: Any) -> str:
                 "so only the class itself is read."
             )
             break
-    return " ".join(
-        [
-            f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}.",
-            reason,
-        ]
-    ).rstrip()
+    return f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
 
 
 def _average_of_leaves(forest: Forest) -> Forest:
@@ -309,7 +298,9 @@ def _with_at_least_one_tree(forest: Forest) -> Forest:
     }
     for group in ("node_extras", "tree_extras"):
         state[group] = {
-            name: array[:1] if forest.n_trees else np.full((1, *array.shape[1:]), _UNKNOWN[name])
+            name: array[:1]
+            if forest.n_trees
+            else np.full((1, *array.shape[1:]), _UNKNOWN.get(name, 0))
             for name, array in getattr(forest, group).items()
         }
     return replace(compact, **state)
