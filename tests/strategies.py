@@ -50,9 +50,10 @@ def raw_tree(root, shuffle=None):
     return RawTree(
         left=np.array([-1 if n.is_leaf else place[id(n.left)] for n in order]),
         right=np.array([-1 if n.is_leaf else place[id(n.right)] for n in order]),
-        feature=np.array([n.feature for n in order]),
-        threshold=np.array([n.threshold for n in order]),
-        missing_left=np.array([n.missing_left for n in order]),
+        # What a library keeps at leaves must not matter.
+        feature=np.array([99 if n.is_leaf else n.feature for n in order]),
+        threshold=np.array([np.nan if n.is_leaf else n.threshold for n in order]),
+        missing_left=np.array([n.is_leaf or n.missing_left for n in order]),
         cover=np.array([n.cover for n in order]),
         value=np.array([n.value for n in order]),
         left_categories={
