@@ -150,6 +150,15 @@ def test_a_read_only_view_of_somebody_elses_array_is_copied():
     assert (forest.value == 1).all()
 
 
+def test_a_read_only_view_of_a_buffer_is_copied():
+    buffer = bytearray(np.ones(8).tobytes())
+    view = np.frombuffer(buffer)
+    view.flags.writeable = False
+    forest = small(cover=view)
+    buffer[:] = bytes(len(buffer))
+    assert (forest.cover == 1).all()
+
+
 def test_what_is_cached_never_changes_either():
     forest = small()
     with pytest.raises(ValueError, match="read-only"):
