@@ -1,12 +1,16 @@
 """Make trained tree ensembles small."""
 
 from forestprune._version import __version__
+from forestprune.api import prune, prune_path
 from forestprune.datasets import load_wine_quality
 from forestprune.depth_difference import depth_difference
 from forestprune.encoding import Encoding, encode
 from forestprune.exceptions import ForestPruneError, InvalidForestError, UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
+from forestprune.options import Options
+from forestprune.path import PruningPath
+from forestprune.pruned import PrunedForest
 
 __all__ = [
     "Encoding",
@@ -14,10 +18,15 @@ __all__ = [
     "ForestPruneError",
     "InputSpec",
     "InvalidForestError",
+    "Options",
     "Origin",
+    "PrunedForest",
+    "PruningPath",
     "UnsupportedModelError",
     "__version__",
     "depth_difference",
     "encode",
     "load_wine_quality",
+    "prune",
+    "prune_path",
 ]

@@ -193,30 +193,39 @@ class Forest:
 
         The file appears under its name only when it is complete.
         """
-        origin = None if self.origin is None else asdict(self.origin)
-        write_archive(path, self._arrays(), {"input": asdict(self.input), "origin": origin})
+        write_archive(path, *self.pack())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Forest":
         """Read a forest that :meth:`save` wrote. Reading runs no code from the file."""
         arrays, metadata = read_archive(path)
         try:
-            state: dict[str, Any] = {group: {} for group in _EXTRAS}
-            for name, array in arrays.items():
-                group, slash, key = name.partition("/")
-                seal(array)
-                if slash:
-                    state[group][key] = array
-                else:
-                    state[name] = array
-            origin = metadata["origin"]
-            state["input"] = InputSpec(**metadata["input"])
-            state["origin"] = None if origin is None else Origin(**origin)
-            return cls(**state)
+            return cls.unpack(arrays, metadata)
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidForestError(
                 f"{os.fspath(path)} does not hold a forest, or not all of one ({error})."
             ) from error
+
+    def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return this forest as plain arrays, and as what JSON can hold."""
+        origin = None if self.origin is None else asdict(self.origin)
+        return self._arrays(), {"input": asdict(self.input), "origin": origin}
+
+    @classmethod
+    def unpack(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> "Forest":
+        """Return the forest that :meth:`pack` took apart."""
+        state: dict[str, Any] = {group: {} for group in _EXTRAS}
+        for name, array in arrays.items():
+            group, slash, key = name.partition("/")
+            seal(array)
+            if slash:
+                state[group][key] = array
+            else:
+                state[name] = array
+        origin = metadata["origin"]
+        state["input"] = InputSpec(**metadata["input"])
+        state["origin"] = None if origin is None else Origin(**origin)
+        return cls(**state)
 
     # Size and shape
 

@@ -11,11 +11,22 @@ from typing import Any
 _FILES = {
     "add_up_rows": "sums",
     "average_up": "sums",
+    "cut_trees": "layers",
+    "doubtful_trees": "layers",
     "encode_trees": "routing",
+    "fill_columns": "columns",
+    "fill_tables": "columns",
     "first_fault": "structure",
+    "guess_layers": "layers",
     "keep_nodes": "structure",
     "level_order": "structure",
+    "look_at_trees": "layers",
+    "measure_layers": "layers",
     "predict_rows": "routing",
+    "price_choices": "layers",
+    "replace_columns": "columns",
+    "sketch_layers": "sketch",
+    "sweep_layers": "layers",
 }
 
 

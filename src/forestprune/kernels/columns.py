@@ -1,0 +1,50 @@
+"""What cut trees add, row by row, through a table of what they add in each leaf."""
+
+import numpy as np
+
+from forestprune.kernels.jit import kernel
+from forestprune.kernels.layers import write_adds
+
+
+@kernel
+def fill_tables(steps, trees, depths, weights, first_leaf, table):
+    """Write what some trees add for the rows in each of their leaves.
+
+    Tree i, cut at depths[i] and times weights[i], owns table[first_leaf[i]:first_leaf[i + 1]].
+    """
+    outputs = steps.step.shape[1]
+    for i in trees:
+        a, b = steps.offsets[i], steps.offsets[i + 1]
+        add = np.empty((b - a, outputs))
+        write_adds(steps, i, depths[i], weights[i], add)
+        leaf = first_leaf[i]
+        for v in range(b - a):
+            if steps.left[a + v] < 0:
+                for o in range(outputs):
+                    table[leaf, o] = add[v, o]
+                leaf += 1
+
+
+@kernel
+def fill_columns(codes, start, stop, trees, first_leaf, table, output, columns):
+    """Write what trees[j] adds to one output for the rows start..stop into columns[:, j]."""
+    for j in range(trees.size):
+        code, first = codes[trees[j]], first_leaf[trees[j]]
+        for x in range(start, stop):
+            columns[x - start, j] = table[first + code[x], output]
+
+
+@kernel
+def replace_columns(codes, trees, first_leaf, old, new, out):
+    """Let some trees add to every row of out, (n_outputs, m), what is in `new`, not in `old`.
+
+    Then `old` is made the same as `new` for these trees.
+    """
+    for i in trees:
+        code, first, last = codes[i], first_leaf[i], first_leaf[i + 1]
+        for o in range(out.shape[0]):
+            by = new[first:last, o] - old[first:last, o]
+            row = out[o]
+            for x in range(row.size):
+                row[x] += by[code[x]]
+        old[first:last] = new[first:last]

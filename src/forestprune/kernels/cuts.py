@@ -1,0 +1,43 @@
+"""The arrays that cutting trees reads and writes together."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Steps(NamedTuple):
+    """What never changes while the trees are cut: tree i owns offsets[i]..offsets[i + 1]."""
+
+    offsets: NDArray[np.int64]
+    left: NDArray[np.int32]
+    step: NDArray[np.float64]  # (n_nodes, n_outputs)
+    weight: NDArray[np.float64]  # of the rows that pass the node
+    bounds: NDArray[np.int64]  # where layers begin, counted from the tree's root
+    first_bound: NDArray[np.int64]  # tree i owns bounds[first_bound[i]:first_bound[i + 1]]
+    square: NDArray[np.float64]  # (n_trees, max_depth + 1): q_k . q_k
+    reach: NDArray[np.float64]  # (n_trees, max_depth + 1): |q_k - q_j| <= |reach_k - reach_j|
+    share: NDArray[np.float64]  # (n_trees, n_directions, n_layers): the sketch; see sketch.py
+    rest: NDArray[np.float64]  # (n_trees, max_depth + 1): reach of what the sketch leaves out
+
+
+class Cut(NamedTuple):
+    """How the trees are cut now, and what is known of how they could be."""
+
+    residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
+    depth: NDArray[np.int64]  # (n_trees,)
+    weight: NDArray[np.float64]  # (n_trees,): beta
+    correlation: NDArray[np.float64]  # (n_trees, max_depth + 1): q_k . r when last looked at
+    moved: NDArray[np.float64]  # (2,): how far the residual has moved, and its rest, step by step
+    drift: NDArray[np.float64]  # (n_directions,): where its sketch is now
+    moved_then: NDArray[np.float64]  # (n_trees, 2): when last looked at
+    drift_then: NDArray[np.float64]  # (n_trees, n_directions)
+
+
+class Price(NamedTuple):
+    """What choices cost, times the target's total variation."""
+
+    penalty: NDArray[np.float64]  # (n_trees, max_depth + 1)
+    ridge: NDArray[np.float64]  # (n_trees,): of the square of the tree's weight
+    free: bool  # whether the weight is chosen too, or stays 1
+    least: float  # a change must gain more than this

@@ -1,0 +1,393 @@
+"""The trade-off between size and error: pruned forests for falling alphas, and choosing one."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from forestprune.encoding import encode
+from forestprune.exceptions import InvalidForestError
+from forestprune.files import read_archive, write_archive
+from forestprune.forest import Forest
+from forestprune.options import require_count, require_number
+from forestprune.problem import check_target
+from forestprune.pruned import PrunedForest
+from forestprune.solver import Point
+from forestprune.source import Source
+from forestprune.steps import tree_steps
+from forestprune.tables import Predictions
+
+_COLUMNS = ("alpha", "depths", "weights", "intercept", "objective", "loss")
+"""What is stored of each point, as one array for all of them; and its report."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a pruned forest may take. None means as much as it likes."""
+
+    max_nodes: int | None = None
+    max_trees: int | None = None
+    max_depth: int | None = None
+    max_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        require_count("max_nodes", self.max_nodes, 3, ", a root and two leaves")
+        require_count("max_trees", self.max_trees, 1)
+        require_count("max_depth", self.max_depth, 1)
+        require_count("max_bytes", self.max_bytes, 1)
+
+    def __bool__(self) -> bool:
+        return any(limit is not None for limit in asdict(self).values())
+
+    def limits(self) -> list[tuple[str, int]]:
+        """Return what is limited, by the name of its attribute; bytes left out."""
+        given = {
+            "n_nodes": self.max_nodes,
+            "n_trees": self.max_trees,
+            "max_depths": self.max_depth,
+        }
+        return [(name, limit) for name, limit in given.items() if limit is not None]
+
+    def allows(self, small: PrunedForest) -> bool:
+        """Tell whether a pruned forest, as it is, keeps to the budget."""
+        return (
+            (self.max_nodes is None or small.n_nodes <= self.max_nodes)
+            and (self.max_trees is None or small.n_trees <= self.max_trees)
+            and (self.max_depth is None or small.max_depth <= self.max_depth)
+            and (self.max_bytes is None or small.n_bytes <= self.max_bytes)
+        )
+
+    def __str__(self) -> str:
+        given = {name: limit for name, limit in asdict(self).items() if limit is not None}
+        return ", ".join(f"{name}={limit}" for name, limit in given.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """How the points of a path do on rows that they were not pruned with.
+
+    Attributes
+    ----------
+    scores : float64 array of shape (n_alphas,)
+        R squared of each point.
+    standard_errors : float64 array of shape (n_alphas,)
+        Standard error of each of these, from the scatter of the squared errors over rows or folds.
+    full : float
+        R squared of the original model.
+    """
+
+    scores: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    full: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PruningPath:
+    """Pruned forests for falling alphas, from a constant to the full model.
+
+    ``path[i]`` is the i-th of them, ``len(path)`` their number.
+
+    Attributes
+    ----------
+    source : Source
+        The model that was pruned.
+    points : tuple of Point
+        The pruned forests, as numbers about its trees.
+    validation : Validation or None
+        How they do on validation rows, if there were some.
+    """
+
+    source: Source
+    points: tuple[Point, ...]
+    validation: Validation | None = None
+
+    @property
+    def alphas(self) -> NDArray[np.float64]:
+        """The alphas, falling."""
+        return self._column("alpha")
+
+    @property
+    def objectives(self) -> NDArray[np.float64]:
+        """Objective of each point, at its alpha."""
+        return self._column("objective")
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Mean squared error over var(y) of each point, on the rows it was pruned with."""
+        return self._column("loss")
+
+    @property
+    def depths(self) -> NDArray[np.int64]:
+        """Where each tree is cut, one row an alpha; 0 if it is gone."""
+        return np.array([point.depths for point in self.points], dtype=np.int64)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """How each tree is weighted, one row an alpha; 0 if it is gone."""
+        return np.array([point.weights for point in self.points])
+
+    @property
+    def intercepts(self) -> NDArray[np.float64]:
+        """Intercept, one row an alpha."""
+        return np.array([point.intercept for point in self.points])
+
+    @property
+    def n_trees(self) -> NDArray[np.int64]:
+        """Number of trees left at each alpha."""
+        return np.array([np.count_nonzero(p.depths) for p in self.points], dtype=np.int64)
+
+    @cached_property
+    def n_nodes(self) -> NDArray[np.int64]:
+        """Number of nodes at each alpha, roots and leaves included."""
+        sizes = self.source.forest.layer_sizes()
+        up_to = np.zeros((sizes.shape[0], sizes.shape[1] + 1), np.int64)
+        np.cumsum(sizes, axis=1, out=up_to[:, 1:])
+        trees = np.arange(len(sizes))
+        counts = [int(up_to[trees, point.depths].sum()) for point in self.points]
+        return np.array(counts, dtype=np.int64) + self.n_trees
+
+    @property
+    def max_depths(self) -> NDArray[np.int64]:
+        """Depth of the deepest tree at each alpha."""
+        return np.array([point.depths.max(initial=0) for point in self.points], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, index: int) -> PrunedForest:
+        return PrunedForest.of(self.source, self.points[index])
+
+    def __iter__(self) -> Iterator[PrunedForest]:
+        return (self[index] for index in range(len(self)))
+
+    def score(
+        self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return R squared of every point on the rows of `X`.
+
+        Rows are sent down the trees once for the whole path; from one point to the next only trees
+        that differ are gone through.
+        """
+        return self.validate(X, y, sample_weight=sample_weight).scores
+
+    def validate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Validation:
+        """Return the scores of every point and of the full model on the rows of `X`."""
+        forest = self.source.forest
+        encoding = encode(
+            forest, self.source.transform(X), sample_weight=sample_weight, n_jobs=n_jobs
+        )
+        target = check_target(y, encoding.n_rows, forest.n_outputs)
+        predictions = Predictions(encoding, tree_steps(forest))
+        weights = encoding.sample_weight
+        if weights is None:
+            weights = np.ones(encoding.n_rows)
+        mean = np.average(target, axis=1, weights=weights)[:, np.newaxis]
+        variance = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum())
+
+        def loss(
+            depths: NDArray[np.int64], tree_weights: NDArray[np.float64], intercept: Any
+        ) -> tuple[float, float]:
+            predictions.move_to(depths, tree_weights)
+            errors = (target - predictions.values - np.reshape(intercept, (-1, 1))) ** 2
+            each = errors.sum(axis=0)
+            average = float(np.average(each, weights=weights))
+            spread = float(np.average((each - average) ** 2, weights=weights))
+            # As many rows as weigh the same together, had they equal weights.
+            effective = float(weights.sum() ** 2 / (weights**2).sum())
+            return average, float(np.sqrt(spread / effective))
+
+        roots = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
+        full = loss(forest.depths, np.ones(forest.n_trees), roots)[0]
+        pairs = [loss(point.depths, point.weights, point.intercept) for point in self.points]
+        losses, errors = np.array(pairs).reshape(-1, 2).T
+        # As scikit-learn has it: a constant target that is met scores 1, else 0.
+        if variance == 0.0:
+            met = [float(value == 0.0) for value in (*losses, full)]
+            return Validation(np.array(met[:-1]), np.zeros_like(errors), met[-1])
+        return Validation(1.0 - losses / variance, errors / variance, 1.0 - full / variance)
+
+    def select(
+        self,
+        *,
+        max_nodes: int | None = None,
+        max_trees: int | None = None,
+        max_depth: int | None = None,
+        max_bytes: int | None = None,
+        tolerance: float | None = None,
+        one_standard_error: bool = False,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> PrunedForest:
+        """Return the best point within a budget, or the smallest one that is good enough.
+
+        Parameters
+        ----------
+        max_nodes, max_trees, max_depth : int or None
+            What the model may have: nodes (roots and leaves included), trees, depth.
+        max_bytes : int or None
+            Size of the exported model's file: see `PrunedForest.n_bytes`.
+        tolerance : float or None
+            Take the smallest model whose R squared on validation rows is at most this much below
+            that of the full model: the paper's phi.
+        one_standard_error : bool
+            Take the smallest model that is at most one standard error worse, on validation rows,
+            than the best.
+        X, y, sample_weight
+            Validation rows. By default those that the path was made with. Without any, the best
+            within a budget is the one with the least error on the rows it was pruned with.
+
+        Raises
+        ------
+        ValueError
+            If no point is within the budget, or good enough.
+        """
+        budget = Budget(
+            max_nodes=max_nodes, max_trees=max_trees, max_depth=max_depth, max_bytes=max_bytes
+        )
+        validation = self.validation
+        if X is not None or y is not None:
+            if X is None or y is None:
+                raise ValueError("X and y must be given together.")
+            validation = self.validate(X, y, sample_weight=sample_weight)
+        return self[self.choose(budget, tolerance, one_standard_error, validation)]
+
+    def choose(
+        self,
+        budget: Budget,
+        tolerance: float | None,
+        one_standard_error: bool,
+        validation: Validation | None,
+    ) -> int:
+        """Return the index of the point that :meth:`select` takes."""
+        if not budget and tolerance is None and not one_standard_error:
+            raise ValueError(
+                "Say what to select by: max_nodes, max_trees, max_depth, max_bytes, tolerance or "
+                "one_standard_error."
+            )
+        if tolerance is not None and one_standard_error:
+            raise ValueError("tolerance and one_standard_error exclude each other; give one.")
+        if validation is None and (tolerance is not None or one_standard_error):
+            raise ValueError(
+                "tolerance and one_standard_error need validation rows: give X and y to select(), "
+                "or X_val and y_val when the path is made."
+            )
+        losses = self.losses if validation is None else 1.0 - validation.scores
+        allowed = np.ones(len(self), dtype=np.bool_)
+        if validation is not None and tolerance is not None:
+            require_number("tolerance", tolerance)
+            allowed = validation.scores >= validation.full - tolerance
+        elif validation is not None and one_standard_error:
+            best = int(np.argmax(validation.scores))
+            least = validation.scores[best] - validation.standard_errors[best]
+            allowed = validation.scores >= least
+        if not allowed.any():
+            raise ValueError(
+                f"No point of the path is within tolerance={tolerance} of the full model's "
+                f"validation R squared, {validation.full if validation else 0:.4g}; the best has "
+                f"{1.0 - losses.min():.4g}. Raise tolerance, or polish."
+            )
+        for name, limit in budget.limits():
+            allowed &= getattr(self, name) <= limit
+        smallest_first = tolerance is not None or one_standard_error
+        keys = (losses, self.n_nodes) if smallest_first else (self.n_nodes, losses)
+        ranked = np.lexsort(keys)
+        return self._first_within(budget, ranked[allowed[ranked]])
+
+    def _first_within(self, budget: Budget, ranked: NDArray[np.int64]) -> int:
+        """Return the first of some points whose model, when it is made, keeps to the budget."""
+        if budget.max_bytes is not None and ranked.size:
+            ranked = ranked[self.n_nodes[ranked] <= self._nodes_within(budget, ranked)]
+        for index in ranked:
+            if budget.allows(self[int(index)]):
+                return int(index)
+        least = self[int(np.argmin(self.n_nodes))]
+        raise ValueError(
+            f"No point of the path keeps to {budget} and to what else was asked. The smallest has "
+            f"{least.n_nodes} nodes in {least.n_trees} trees and takes {least.n_bytes} bytes."
+        )
+
+    def _nodes_within(self, budget: Budget, candidates: NDArray[np.int64]) -> int:
+        """Return how many nodes a model may have so that its file keeps to the budget.
+
+        Found by halving, since a file can only be measured by writing it.
+        """
+        by_size = candidates[np.argsort(self.n_nodes[candidates], kind="stable")]
+        fitting, size = -1, by_size.size
+        while fitting + 1 < size:
+            middle = (fitting + 1 + size) // 2
+            if budget.allows(self[int(by_size[middle])]):
+                fitting = middle
+            else:
+                size = middle
+        return -1 if fitting < 0 else int(self.n_nodes[by_size[fitting]])
+
+    # In and out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this path and the forest it is about to `path`, as an npz archive without pickle.
+
+        The file appears under its name only when it is complete.
+        """
+        if self.source.pipeline is not None:
+            raise TypeError(
+                "The path of a pipeline cannot be saved, because its other steps can only be "
+                "pickled. Save path[i].to_native() with joblib, or prune the pipeline's last step "
+                "with rows that are transformed already."
+            )
+        forest, metadata = self.source.forest.pack()
+        arrays = {f"forest/{name}": array for name, array in forest.items()}
+        arrays |= {name: np.array([getattr(p, name) for p in self.points]) for name in _COLUMNS}
+        if self.validation is not None:
+            arrays |= {f"validation/{key}": np.array(v) for key, v in vars(self.validation).items()}
+        reports = [point.report for point in self.points]
+        write_archive(path, arrays, {"forest": metadata, "reports": reports})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "PruningPath":
+        """Read a path that :meth:`save` wrote. Reading runs no code from the file."""
+        arrays, metadata = read_archive(path)
+        groups: dict[str, dict[str, NDArray[Any]]] = {"": {}, "forest": {}, "validation": {}}
+        for name, array in arrays.items():
+            group = name.partition("/")[0] if "/" in name else ""
+            groups.setdefault(group, {})[name.removeprefix(f"{group}/")] = array
+        try:
+            forest = Forest.unpack(groups["forest"], metadata["forest"])
+            columns = [groups[""][name] for name in _COLUMNS]
+            points = tuple(
+                Point(float(a), d, w, i, float(o), float(loss), report)
+                for a, d, w, i, o, loss, report in zip(*columns, metadata["reports"], strict=True)
+            )
+            held_out = groups["validation"]
+            validation = None
+            if held_out:
+                validation = Validation(
+                    held_out["scores"], held_out["standard_errors"], float(held_out["full"])
+                )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidForestError(
+                f"{os.fspath(path)} does not hold a pruning path, or not all of one ({error})."
+            ) from error
+        return cls(Source(forest), points, validation)
+
+    def __repr__(self) -> str:
+        if not self.points:
+            return "PruningPath(no points)"
+        return (
+            f"PruningPath({len(self)} points, {self.n_nodes[0]:,} to {self.n_nodes[-1]:,} nodes, "
+            f"alpha {self.alphas[0]:.3g} to {self.alphas[-1]:.3g})"
+        )
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        return np.array([getattr(point, name) for point in self.points], dtype=np.float64)

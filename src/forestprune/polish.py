@@ -1,0 +1,159 @@
+"""New weights for trees that are cut already: ridge, or the best few of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from forestprune.problem import Problem
+from forestprune.subset import best_subset
+from forestprune.tables import Tables
+from forestprune.threads import one_blas_thread
+
+BLOCK_BYTES = 1 << 24
+"""Rows are gone through in blocks whose columns, one a tree, take about this much memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polished:
+    """Weights of the trees, with the intercept that goes with them.
+
+    Attributes
+    ----------
+    weights : float64 array of shape (n_trees,)
+        0 for a tree that was left out, 1 for one that was not kept before.
+    intercept : float64 array of shape (n_outputs,)
+    loss : float
+        Mean squared error over var(y).
+    report : dict
+        What the solver says of the solution.
+    """
+
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    loss: float
+    report: dict[str, Any]
+
+
+class Polisher:
+    """Fits the weights of cut trees anew, for one cut after another.
+
+    Minimises ``|| y - b - sum of beta_i f_i(x) ||^2 / (m var(y))`` plus a penalty, over the weights
+    beta and the intercept b, which is not penalised. f_i is tree i as it is cut. All that the
+    rows have to say is in the trees' inner products; these are kept from one cut to the next and
+    renewed only for trees that differ.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        n_trees, outputs = problem.encoding.forest.n_trees, problem.encoding.forest.n_outputs
+        self.problem = problem
+        self._tables = Tables(problem.encoding, problem.steps)
+        self._gram = np.zeros((n_trees, n_trees))
+        self._moments = np.zeros(n_trees)
+        self._sums = np.zeros((n_trees, outputs))
+        weights = problem.encoding.sample_weight
+        rows = problem.encoding.n_rows
+        self._weight = np.ones(rows) if weights is None else weights
+        self._total = float(self._weight.sum())
+        self._residual_sums = problem.residual.sum(axis=1)
+
+    def ridge(self, depths: NDArray[np.int64], alpha2: float) -> Polished:
+        """Penalise ``alpha2 * sum of beta_i^2 * || tree i uncut ||^2 / (m var(y))``.
+
+        Each tree is measured against itself, so neither the number of rows nor the scale of the
+        forest matters.
+        """
+        with one_blas_thread():
+            kept, gram, moments = self._centred(depths)
+            full = self.problem.steps.square[kept, self.problem.depths[kept]]
+            # Enough to tell apart trees that are the same on these rows, too little to matter.
+            tiny = max(1e-12 * np.trace(gram), np.finfo(np.float64).tiny)
+            matrix = gram + np.diag(alpha2 * full + tiny)
+            beta = scipy.linalg.solve(matrix, moments, assume_a="pos") if kept.size else moments
+            return self._polished(kept, beta, gram, moments, {})
+
+    def subset(
+        self,
+        depths: NDArray[np.int64],
+        *,
+        max_trees: int | None,
+        alpha2: float,
+        solver: str,
+        time_limit: float,
+    ) -> Polished:
+        """Keep at most `max_trees` trees; without that limit, each tree costs `alpha2`."""
+        with one_blas_thread():
+            kept, gram, moments = self._centred(depths)
+            solution = best_subset(
+                gram / self.problem.variation,
+                moments / self.problem.variation,
+                max_trees=max_trees,
+                penalty=alpha2 if max_trees is None else 0.0,
+                solver=solver,
+                time_limit=time_limit,
+            )
+            report = {
+                name: getattr(solution, name) for name in ("solver", "status", "gap", "seconds")
+            }
+            return self._polished(kept, solution.weights, gram, moments, report)
+
+    def _centred(
+        self, depths: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the trees kept, and their inner products with each other and the residual.
+
+        With the mean of each column taken out, which is what a free intercept does.
+        """
+        self._renew(depths)
+        kept = np.flatnonzero(depths > 0)
+        sums = self._sums[kept]
+        gram = self._gram[np.ix_(kept, kept)] - sums @ sums.T / self._total
+        moments = self._moments[kept] - sums @ self._residual_sums / self._total
+        return kept, gram, moments
+
+    def _polished(
+        self,
+        kept: NDArray[np.int64],
+        beta: NDArray[np.float64],
+        gram: NDArray[np.float64],
+        moments: NDArray[np.float64],
+        report: dict[str, Any],
+    ) -> Polished:
+        problem = self.problem
+        weights = np.ones(problem.encoding.forest.n_trees)
+        weights[kept] = beta
+        shift = (self._residual_sums - beta @ self._sums[kept]) / self._total
+        centred = problem.loss(problem.residual) - (
+            float(self._residual_sums @ self._residual_sums) / self._total / problem.variation
+        )
+        fit = float(beta @ gram @ beta - 2.0 * moments @ beta) / problem.variation
+        return Polished(weights, problem.intercept + shift, max(centred + fit, 0.0), report)
+
+    def _renew(self, depths: NDArray[np.int64]) -> None:
+        """Bring the inner products up to date."""
+        tables = self._tables
+        changed = tables.move_to(depths, np.ones(depths.size))
+        for array in (self._gram, self._moments, self._sums):
+            array[changed] = 0.0
+        self._gram[:, changed] = 0.0
+        changed = changed[depths[changed] > 0]
+        kept = np.flatnonzero(depths > 0)
+        if not changed.size:
+            return
+        rows = self._weight.size
+        length = max(64, BLOCK_BYTES // (8 * kept.size))
+        products = np.zeros((changed.size, kept.size))
+        among = np.searchsorted(kept, changed)
+        for start in range(0, rows, length):
+            stop = min(start + length, rows)
+            for output in range(self._sums.shape[1]):
+                columns = tables.columns(start, stop, kept, output)
+                new = columns[:, among]
+                weighted = new * self._weight[start:stop, np.newaxis]
+                products += weighted.T @ columns
+                self._sums[changed, output] += weighted.sum(axis=0)
+                self._moments[changed] += new.T @ self.problem.residual[output, start:stop]
+        self._gram[np.ix_(changed, kept)] = products
+        self._gram[np.ix_(kept, changed)] = products.T

@@ -1,0 +1,224 @@
+"""What is minimised: the objective, what keeping layers costs, and the unit of alpha."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from forestprune.encoding import Encoding
+from forestprune.forest import Forest
+from forestprune.kernels.cuts import Price, Steps
+from forestprune.options import Joint, Weighting
+from forestprune.steps import measured_steps
+from forestprune.validation import seal
+
+ROUNDING = 1e-11
+"""A depth changes only if the objective falls by more than this: less may be rounding."""
+
+WEIGHT_TOLERANCE = 1e-8
+"""The same where weights are free, which could be improved for ever by less and less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The objective of the paper, for one forest and one set of rows.
+
+    With m the weight of all rows, b the intercept, and f_i tree i cut at some depth, without its
+    root, times its scale and its weight beta_i,
+
+        minimise  (1 / m) * || y - b - sum of f_i(x) ||^2 / var(y)
+                  + (alpha / K) * cost of the layers kept
+                  + alpha2 * sum of beta_i^2 * || tree i uncut ||^2 / (m * var(y))    joint="ridge"
+                  + alpha2 * number of trees kept                                    joint="subset"
+
+    Divided by var(y), and with each tree measured against itself, alpha and alpha2 have no unit and
+    do not depend on the forest's scale. The intercept holds the roots: ``b = base + sum of
+    scale_i * value of root i``, so with everything kept the model is the original, and with nothing
+    it is the constant b.
+
+    Attributes
+    ----------
+    encoding : Encoding
+    steps : Steps
+        The trees, as kernels read them.
+    residual : float64 array of shape (n_outputs, m)
+        ``y - b``, times the weight of each row.
+    variation : float
+        ``m * var(y)``, summed over the outputs; m if y is constant.
+    intercept : float64 array of shape (n_outputs,)
+        b.
+    costs : float64 array of shape (n_trees, max_depth + 1)
+        Cost of a tree that is cut at each depth, divided by K.
+    joint : "ridge", "subset" or None
+        How the trees' weights are chosen along with their depths; None leaves them at 1.
+    alpha2 : float
+        Penalty of the weights, if they are chosen.
+    """
+
+    encoding: Encoding
+    steps: Steps
+    residual: NDArray[np.float64]
+    variation: float
+    intercept: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    joint: Joint | None
+    alpha2: float
+
+    @property
+    def depths(self) -> NDArray[np.int64]:
+        """Depth of each tree, uncut."""
+        return np.diff(self.steps.first_bound) - 2
+
+    def objective(
+        self,
+        residual: NDArray[np.float64],
+        depths: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        alpha: float,
+    ) -> float:
+        """Return the objective of trees cut at `depths`, which leave `residual`."""
+        return self.loss(residual) + self.penalty(depths, weights, alpha)
+
+    def penalty(
+        self, depths: NDArray[np.int64], weights: NDArray[np.float64], alpha: float
+    ) -> float:
+        """Return what is added to the loss for keeping trees cut at `depths`."""
+        penalty = alpha * float(self.costs[np.arange(len(self.costs)), depths].sum())
+        if self.joint == "ridge":
+            kept = np.where(depths > 0, weights, 0.0)
+            penalty += float(self.ridge @ kept**2) / self.variation
+        elif self.joint == "subset":
+            penalty += self.alpha2 * np.count_nonzero(depths)
+        return penalty
+
+    def loss(self, residual: NDArray[np.float64]) -> float:
+        """Return the mean squared error over var(y); residuals are given times the rows' weights.
+
+        It is what is left unexplained: 1 minus R squared.
+        """
+        weights = self.encoding.sample_weight
+        if weights is None:
+            return float(np.vdot(residual, residual)) / self.variation
+        some = weights > 0.0
+        return float((residual[:, some] ** 2 / weights[some]).sum()) / self.variation
+
+    @property
+    def ridge(self) -> NDArray[np.float64]:
+        """What the square of each tree's weight costs, times `variation`."""
+        if self.joint != "ridge":
+            return np.zeros(len(self.costs))
+        full: NDArray[np.float64] = self.steps.square[np.arange(len(self.costs)), self.depths]
+        return self.alpha2 * full
+
+    def price(self, alpha: float) -> Price:
+        """Return what choices cost at `alpha`, as kernels read it."""
+        penalty = alpha * self.variation * self.costs
+        if self.joint == "subset":
+            penalty[:, 1:] += self.alpha2 * self.variation
+        least = ROUNDING if self.joint is None else WEIGHT_TOLERANCE
+        return Price(
+            seal(penalty), seal(self.ridge), self.joint is not None, least * self.variation
+        )
+
+
+def pose(
+    encoding: Encoding,
+    y: ArrayLike,
+    *,
+    weighting: Weighting = "node",
+    joint: Joint | None = None,
+    alpha2: float = 0.01,
+    n_jobs: int | None = None,
+) -> Problem:
+    """Return the problem of pruning the forest of `encoding` for the targets `y`.
+
+    Parameters
+    ----------
+    encoding : Encoding
+    y : array-like of shape (m,), or (m, n_outputs)
+    weighting : "node", "depth" or array-like
+        What keeping a layer costs: its nodes, or 1; or costs of your own, not negative, of shape
+        (n_trees, max_depth), one a layer, or (n_nodes,), one a node. Roots cost nothing. K is the
+        cost of everything; for "depth", n_trees times the greatest depth.
+    joint, alpha2
+        See :class:`Problem`.
+    n_jobs : int or None
+        Threads; None takes every core.
+    """
+    forest = encoding.forest
+    target = check_target(y, encoding.n_rows, forest.n_outputs)
+    roots = forest.value[forest.offsets[:-1]]
+    intercept = forest.base + forest.scale @ roots
+    weights = encoding.sample_weight
+    rows = encoding.n_rows if weights is None else float(weights.sum())
+    mean = np.average(target, axis=1, weights=weights)[:, np.newaxis]
+    variation = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum()) * rows
+    # Targets that differ by rounding only are constant; then errors are measured as they are.
+    if variation <= rows * float(np.max(np.abs(mean)) * 1e-12) ** 2:
+        variation = float(rows)
+    residual = target - intercept[:, np.newaxis]
+    if weights is not None:
+        residual *= weights
+    return Problem(
+        encoding=encoding,
+        steps=measured_steps(encoding, n_jobs),
+        residual=seal(residual),
+        variation=variation,
+        intercept=intercept,
+        costs=_costs(forest, weighting),
+        joint=joint,
+        alpha2=alpha2,
+    )
+
+
+def check_target(y: ArrayLike, rows: int, outputs: int) -> NDArray[np.float64]:
+    """Return `y` as an array of shape (n_outputs, m)."""
+    target = np.array(y, dtype=np.float64)
+    if target.ndim == 1:
+        target = target[:, np.newaxis]
+    if target.shape != (rows, outputs):
+        shape = f"({rows},)" if outputs == 1 else f"({rows}, {outputs})"
+        raise ValueError(
+            f"y must have shape {shape}: one row for each row of X and one column for each output "
+            f"of the model. Got {np.shape(y)}."
+        )
+    if not np.isfinite(target).all():
+        raise ValueError("y must be finite, but has NaN or infinities. Drop or fill those rows.")
+    return np.ascontiguousarray(target.T)
+
+
+def _costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
+    shape = (forest.n_trees, forest.max_depth)
+    sizes = forest.layer_sizes()
+    if isinstance(weighting, str):
+        layers = (sizes if weighting == "node" else sizes > 0).astype(np.float64)
+        total = layers.sum() if weighting == "node" else layers.size
+    else:
+        layers = _custom_layers(forest, np.asarray(weighting, dtype=np.float64), shape)
+        layers = np.where(sizes > 0, layers, 0.0)
+        total = layers.sum()
+    costs = np.zeros((shape[0], shape[1] + 1))
+    # A forest whose layers all cost nothing has nothing to divide by either.
+    np.cumsum(layers / (total or 1.0), axis=1, out=costs[:, 1:])
+    return seal(costs)
+
+
+def _custom_layers(
+    forest: Forest, given: NDArray[np.float64], shape: tuple[int, int]
+) -> NDArray[np.float64]:
+    if given.shape not in (shape, (forest.n_nodes,)):
+        raise ValueError(
+            f"An array of weighting must have shape {shape} (trees, layers below the root) or "
+            f"({forest.n_nodes},), one cost a node; got {given.shape}."
+        )
+    if not np.isfinite(given).all() or (given < 0).any():
+        raise ValueError("The costs of weighting must be finite and not negative.")
+    if given.shape == shape:
+        return given
+    layers = np.zeros(shape)
+    for row, start, bounds in zip(layers, forest.offsets[:-1], forest.layers, strict=True):
+        row[: bounds.size - 2] = [
+            given[start + a : start + b].sum() for a, b in pairwise(bounds[1:])
+        ]
+    return layers

@@ -1,0 +1,133 @@
+"""What pruning returns: a small forest that is still a model of the original's class."""
+
+import io
+import tempfile
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.forest import Forest
+from forestprune.solver import Point
+from forestprune.source import Source
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrunedForest:
+    """A pruned forest, with how it came about.
+
+    Attributes
+    ----------
+    forest : Forest
+        The pruned trees, without those that are gone, their weights in `forest.scale`.
+    depths : int64 array of shape (n_trees of the original,)
+        Where each tree of the original is cut; 0 if it is gone.
+    weights : float64 array of shape (n_trees of the original,)
+        How each tree of the original is weighted, relative to before; 0 if it is gone.
+    alpha : float
+        What cost was weighted with.
+    objective : float
+        What was minimised, at these depths and weights: see :class:`forestprune.Options`.
+    loss : float
+        Mean squared error over var(y), on the rows that the forest was pruned with.
+    report : dict
+        What polishing has to say: for a best subset the solver, its status, gap and seconds.
+    """
+
+    forest: Forest
+    depths: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    alpha: float
+    objective: float
+    loss: float
+    report: dict[str, Any] = field(default_factory=dict)
+    source: Source | None = None
+
+    @classmethod
+    def of(cls, source: Source, point: Point) -> "PrunedForest":
+        """Cut and weight the trees of `source` as `point` says."""
+        return cls(
+            forest=_cut(source.forest, point),
+            depths=point.depths,
+            weights=point.weights,
+            alpha=point.alpha,
+            objective=point.objective,
+            loss=point.loss,
+            report=point.report,
+            # The small model needs what stands around the forest, not the large forest.
+            source=None if source.pipeline is None else source.with_forest(_nothing(source)),
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, roots and leaves included; 0 if only a constant is left."""
+        return self.forest.n_nodes
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees left."""
+        return self.forest.n_trees
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest tree left."""
+        return self.forest.max_depth
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """Size of the file that `joblib.dump(small.to_native(), file)` writes.
+
+        For a forest that did not come from a model, that of `small.forest.save(file)`.
+        """
+        if self.forest.origin is not None:
+            return file_size(self.to_native())
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "forest.npz"
+            self.forest.save(path)
+            return path.stat().st_size
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return predictions for the rows of `X`: of the raw rows if the model was a pipeline."""
+        rows = X if self.source is None else self.source.transform(X)
+        return self.forest.predict(rows, n_jobs=n_jobs)
+
+    def to_native(self) -> Any:
+        """Return a fitted model of the original's class; it needs nothing of this package.
+
+        For a pipeline, that pipeline with the small model as its last step.
+        """
+        native = self.forest.to_native()
+        return native if self.source is None else self.source.wrap(native)
+
+    def __repr__(self) -> str:
+        return (
+            f"PrunedForest({self.n_trees:,} of {self.depths.size:,} trees, {self.n_nodes:,} nodes, "
+            f"depth {self.max_depth}, alpha={self.alpha:.3g}, loss={self.loss:.4g})"
+        )
+
+
+def file_size(model: Any) -> int:
+    """Return how many bytes joblib writes for a model."""
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    return file.tell()
+
+
+def _cut(forest: Forest, point: Point) -> Forest:
+    before = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
+    kept = forest.truncate(point.depths)
+    # What roots lose or gain by their trees' weights is in the intercept already.
+    weights = np.where(point.depths > 0, point.weights, 1.0)
+    scale = kept.scale * weights
+    roots = kept.value[kept.offsets[:-1]]
+    base = kept.base + (point.intercept - before) + (kept.scale - scale) @ roots
+    return replace(kept, scale=scale, base=base).compact()
+
+
+def _nothing(source: Source) -> Forest:
+    """Return the forest without its trees."""
+    return source.forest.truncate(0).compact()

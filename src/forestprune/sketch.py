@@ -1,0 +1,103 @@
+"""Cells of rows that many trees of a forest tell apart in much the same way."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune import kernels
+from forestprune.encoding import Encoding
+from forestprune.forest import Forest
+from forestprune.kernels.cuts import Steps
+from forestprune.threads import run_in_threads, split_range, thread_count
+from forestprune.validation import seal
+
+CELLS = 128
+LAYERS = 6
+"""Layers that are sketched; deeper ones differ too much from tree to tree."""
+
+LEAST_ROWS = 4096
+"""With fewer, looking at the rows themselves is as cheap."""
+
+LEAST_SHARE = 0.3
+"""What the cells must explain of the trees' layers to be worth their while."""
+
+SAMPLED_ROWS = 8192
+SAMPLED_TREES = 32
+"""Rows and trees from which cells are made."""
+
+
+def add_sketch(encoding: Encoding, steps: Steps, n_jobs: int | None) -> Steps:
+    """Return `steps` with a sketch of each layer, if one is worth having."""
+    forest = encoding.forest
+    if encoding.n_rows < LEAST_ROWS or forest.n_trees < 3 or forest.max_depth == 0:
+        return steps
+    cell = _find_cells(encoding)
+    cells = int(cell.max()) + 1
+    weights = encoding.sample_weight
+    row_weight = np.empty(0) if weights is None else weights
+    cell_weight = np.bincount(cell, weights=weights, minlength=cells).astype(np.float64)
+    # A cell whose rows all weigh nothing explains nothing.
+    cell_weight[cell_weight == 0.0] = 1.0
+    layers = min(forest.max_depth, LAYERS)
+    share = np.zeros((forest.n_trees, cells * forest.n_outputs, layers))
+    rest = np.zeros_like(steps.reach)
+
+    def fill(pieces: list[tuple[int, int]]) -> None:
+        tasks = [
+            (encoding.codes, row_weight, cell, cell_weight, first, last, steps, share, rest)
+            for first, last in pieces
+        ]
+        run_in_threads(kernels.sketch_layers, tasks, n_jobs, "sketching layers")
+
+    pieces = split_range(forest.n_trees, 4 * thread_count(n_jobs))
+    # A few trees show whether the others are alike.
+    tried = [(first, first + 1) for first, _ in pieces]
+    fill(tried)
+    some = [first for first, _ in tried]
+    known = float((share[some] ** 2).sum())
+    all_of_it = float((np.diff(steps.reach[some, : layers + 1], axis=1) ** 2).sum())
+    if known < LEAST_SHARE * all_of_it:
+        return steps
+    fill([(first + 1, last) for first, last in pieces])
+    return steps._replace(share=share, rest=rest)
+
+
+def _find_cells(encoding: Encoding) -> NDArray[np.uint16]:
+    """Put each row into a cell: the leaf it reaches in a tree that is fitted to the trees.
+
+    Its features are the nodes that rows reach in some of the trees, level order making them
+    ordinal; its targets are the layers, each averaged over these trees.
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    forest = encoding.forest
+    trees = np.unique(np.linspace(0, forest.n_trees - 1, SAMPLED_TREES).astype(np.int64))
+    rows = np.arange(0, encoding.n_rows, -(-encoding.n_rows // SAMPLED_ROWS))
+    layers = min(forest.max_depth, LAYERS)
+    nodes = np.empty((encoding.n_rows, trees.size), np.float32)
+    target = np.zeros((rows.size, layers, forest.n_outputs))
+    for j, tree in enumerate(trees):
+        codes = encoding.codes[tree]
+        value = forest.scale[tree] * forest.value[forest.offsets[tree] : forest.offsets[tree + 1]]
+        ends = [_ancestors(forest, int(tree), depth) for depth in range(layers + 1)]
+        nodes[:, j] = ends[layers][codes]
+        for k in range(layers):
+            target[:, k] += (value[ends[k + 1]] - value[ends[k]])[codes[rows]]
+    fitted = DecisionTreeRegressor(max_leaf_nodes=CELLS, random_state=0).fit(
+        nodes[rows], target.reshape(rows.size, -1)
+    )
+    leaves = fitted.apply(nodes)
+    number = np.cumsum(fitted.tree_.children_left < 0) - 1
+    return seal(number[leaves].astype(np.uint16))
+
+
+def _ancestors(forest: Forest, tree: int, depth: int) -> NDArray[np.int64]:
+    """Return for each leaf of a tree its ancestor at `depth`, or itself if it lies above."""
+    start, end = forest.offsets[tree], forest.offsets[tree + 1]
+    left, bounds = forest.left[start:end], forest.layers[tree]
+    ancestor = np.arange(end - start)
+    for k in range(depth, bounds.size - 2):
+        splits = np.arange(bounds[k], bounds[k + 1])
+        splits = splits[left[splits] >= 0]
+        for child in (left[splits], left[splits] + 1):
+            ancestor[child] = ancestor[splits]
+    return ancestor[left < 0]

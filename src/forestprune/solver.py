@@ -1,0 +1,161 @@
+"""From a problem to pruned forests: descent, local search and polish, at one alpha or many."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from forestprune.descent import Descent, Solution
+from forestprune.encoding import Encoding
+from forestprune.options import Options
+from forestprune.polish import Polished, Polisher
+from forestprune.problem import pose
+from forestprune.search import search_in_order, search_randomly
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A pruned forest, as numbers about the trees of the full one.
+
+    Attributes
+    ----------
+    alpha : float
+    depths : int64 array of shape (n_trees,)
+        Where each tree is cut; 0 if it is gone.
+    weights : float64 array of shape (n_trees,)
+        How each tree is weighted; 0 if it is gone.
+    intercept : float64 array of shape (n_outputs,)
+        What is predicted if no tree adds anything.
+    objective : float
+        What was minimised, at these depths, weights and intercept.
+    loss : float
+        Mean squared error over var(y), on the rows that the forest was pruned with.
+    report : dict
+        What polishing has to say, if there is something.
+    """
+
+    alpha: float
+    depths: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    objective: float
+    loss: float
+    report: dict[str, Any] = field(default_factory=dict)
+
+
+class Solver:
+    """Prunes one forest for one set of rows, each time from where it was left.
+
+    Parameters
+    ----------
+    encoding : Encoding
+    y : array-like of shape (m,), or (m, n_outputs)
+    options : Options
+    max_trees : int or None
+        How many trees best-subset polishing keeps.
+    """
+
+    def __init__(
+        self, encoding: Encoding, y: ArrayLike, options: Options, max_trees: int | None = None
+    ) -> None:
+        self.options = options
+        self.max_trees = max_trees
+        self.problem = pose(
+            encoding,
+            y,
+            weighting=options.weighting,
+            joint=options.joint,
+            alpha2=options.alpha2,
+            n_jobs=options.n_jobs,
+        )
+        self._descent = Descent(self.problem, n_jobs=options.n_jobs)
+        self._polisher = Polisher(self.problem)
+        self._random = check_random_state(options.random_state)
+
+    def alpha_max(self) -> float:
+        """Return the smallest alpha at which no tree enters if none is there.
+
+        A choice enters when what it gains exceeds ``alpha * cost / K``: so this is the greatest
+        gain over cost of all choices, in closed form. Must be called before anything is solved.
+        """
+        worth, _ = self._descent.choices(0.0)
+        costs = self.problem.costs
+        some = np.isfinite(worth) & (costs > 0.0)
+        return max(float((-worth[some] / costs[some]).max(initial=0.0)), 0.0)
+
+    def solve(self, alpha: float, *, on_path: bool = False) -> Point:
+        """Descend from the present cut, search around, polish."""
+        options, descent = self.options, self._descent
+        converged = descent.descend(alpha, options.max_iter)
+        if options.local_search is True:
+            search_in_order(descent, alpha, options.max_iter, on_path=on_path)
+        elif options.local_search:
+            search_randomly(
+                descent,
+                alpha,
+                options.max_iter,
+                self._random,
+                most_correlated=options.local_search == "correlated",
+            )
+        solution = descent.solution(alpha)
+        if not converged:
+            warnings.warn(
+                f"At alpha={alpha:.3g} trees still changed after max_iter={options.max_iter} "
+                f"sweeps; the objective has come down to {solution.objective:.6g}. The solution "
+                "is valid but might be improved: raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self._point(solution)
+
+    def path(self, alphas: Iterable[float]) -> Iterator[Point]:
+        """Solve for falling alphas, each from the solution before; end at the full model."""
+        for alpha in alphas:
+            point = self.solve(alpha, on_path=True)
+            yield point
+            if np.array_equal(self._descent.depths, self.problem.depths) and not self.options.joint:
+                return
+
+    def go_to(self, point: Point) -> None:
+        """Let the next solution begin at `point`."""
+        weights = np.ones_like(point.weights) if self.options.joint is None else point.weights
+        self._descent.move_to(point.depths, weights)
+
+    def _point(self, solution: Solution) -> Point:
+        problem, depths, weights = self.problem, solution.depths, solution.weights
+        polished = self._polish(depths)
+        if polished is None:
+            loss = solution.objective - problem.penalty(depths, weights, solution.alpha)
+            intercept, report = problem.intercept, {}
+        else:
+            depths = np.where(polished.weights != 0.0, depths, 0)
+            weights, intercept = polished.weights, polished.intercept
+            loss, report = polished.loss, polished.report
+        return Point(
+            alpha=solution.alpha,
+            depths=depths,
+            weights=np.where(depths > 0, weights, 0.0),
+            intercept=intercept,
+            objective=loss + problem.penalty(depths, weights, solution.alpha),
+            loss=loss,
+            report=report,
+        )
+
+    def _polish(self, depths: NDArray[np.int64]) -> Polished | None:
+        options = self.options
+        if options.polish == "ridge":
+            return self._polisher.ridge(depths, options.alpha2)
+        if options.polish == "subset":
+            return self._polisher.subset(
+                depths,
+                max_trees=self.max_trees,
+                alpha2=options.alpha2,
+                solver=options.solver,
+                time_limit=options.time_limit,
+            )
+        return None

@@ -1,0 +1,48 @@
+"""The trees of a forest as the kernels that cut them read them."""
+
+import numpy as np
+
+from forestprune import kernels
+from forestprune.encoding import Encoding
+from forestprune.forest import Forest
+from forestprune.kernels.cuts import Steps
+from forestprune.sketch import add_sketch
+from forestprune.threads import run_in_threads, split_range, thread_count
+from forestprune.validation import seal
+
+
+def tree_steps(forest: Forest) -> Steps:
+    """Return the steps of all nodes: all that is needed to know what cut trees add.
+
+    What depends on rows, the weights of nodes and the measures of layers, is left empty.
+    """
+    sizes = np.diff(forest.offsets)
+    parent = forest.parent + np.repeat(forest.offsets[:-1], sizes)
+    step = forest.value - forest.value[np.maximum(parent, 0)]
+    step[forest.offsets[:-1]] = 0.0
+    step *= np.repeat(forest.scale, sizes)[:, np.newaxis]
+    counts = [bounds.size for bounds in forest.layers]
+    return Steps(
+        offsets=forest.offsets,
+        left=forest.left,
+        step=seal(step),
+        weight=seal(np.empty(0)),
+        bounds=seal(np.concatenate([np.empty(0, np.int64), *forest.layers])),
+        first_bound=seal(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
+        square=np.empty((forest.n_trees, 0)),
+        reach=np.empty((forest.n_trees, 0)),
+        share=np.empty((forest.n_trees, 0, 0)),
+        rest=np.empty((forest.n_trees, 0)),
+    )
+
+
+def measured_steps(encoding: Encoding, n_jobs: int | None) -> Steps:
+    """Return the steps of all nodes with the weight of their rows, and the layers measured."""
+    forest = encoding.forest
+    shape = (forest.n_trees, forest.max_depth + 1)
+    steps = tree_steps(forest)._replace(
+        weight=encoding.node_weights, square=np.zeros(shape), reach=np.zeros(shape)
+    )
+    tasks = [(a, b, steps) for a, b in split_range(forest.n_trees, 4 * thread_count(n_jobs))]
+    run_in_threads(kernels.measure_layers, tasks, n_jobs, "measuring layers")
+    return add_sketch(encoding, steps, n_jobs)

@@ -1,0 +1,82 @@
+"""What cut trees add, leaf by leaf and row by row, for one cut after another."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune import kernels
+from forestprune.encoding import Encoding
+from forestprune.kernels.cuts import Steps
+
+
+class Tables:
+    """What each tree adds in each of its leaves, for one cut of the trees at a time.
+
+    Begins with nothing kept. Moving on to another cut touches only the trees that differ.
+    """
+
+    def __init__(self, encoding: Encoding, steps: Steps) -> None:
+        forest = encoding.forest
+        leaves = (np.diff(forest.offsets) + 1) // 2
+        self._codes = encoding.codes
+        self._steps = steps
+        self._first_leaf = np.concatenate([[0], np.cumsum(leaves)])
+        self._table = np.zeros((int(leaves.sum()), forest.n_outputs))
+        self._depths = np.zeros(forest.n_trees, np.int64)
+        self._weights = np.ones(forest.n_trees)
+
+    def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Cut and weight the trees anew; return those that changed."""
+        trees = self._differing(depths, weights)
+        self._fill(trees, depths, weights, self._table)
+        self._depths, self._weights = depths.copy(), weights.copy()
+        return trees
+
+    def columns(
+        self, start: int, stop: int, trees: NDArray[np.int64], output: int
+    ) -> NDArray[np.float64]:
+        """Return what each of some trees adds to the rows start..stop: one column a tree."""
+        columns = np.empty((stop - start, trees.size))
+        kernels.fill_columns(
+            self._codes, start, stop, trees, self._first_leaf, self._table, output, columns
+        )
+        return columns
+
+    def _differing(
+        self, depths: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        changed = (depths != self._depths) | (weights != self._weights)
+        return np.flatnonzero(changed & ((depths > 0) | (self._depths > 0)))
+
+    def _fill(
+        self,
+        trees: NDArray[np.int64],
+        depths: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        table: NDArray[np.float64],
+    ) -> None:
+        kernels.fill_tables(self._steps, trees, depths, weights, self._first_leaf, table)
+
+
+class Predictions(Tables):
+    """What all trees together add to each row, for one cut of the trees at a time.
+
+    Attributes
+    ----------
+    values : float64 array of shape (n_outputs, m)
+        The predictions, without the intercept.
+    """
+
+    def __init__(self, encoding: Encoding, steps: Steps) -> None:
+        super().__init__(encoding, steps)
+        self.values = np.zeros((encoding.forest.n_outputs, encoding.n_rows))
+        self._next = np.zeros_like(self._table)
+
+    def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Cut and weight the trees anew: rows are gone through only for trees that differ."""
+        trees = self._differing(depths, weights)
+        self._fill(trees, depths, weights, self._next)
+        kernels.replace_columns(
+            self._codes, trees, self._first_leaf, self._table, self._next, self.values
+        )
+        self._depths, self._weights = depths.copy(), weights.copy()
+        return trees
