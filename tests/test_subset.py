@@ -59,10 +59,10 @@ def neighbours(support, p, limit):
             yield support | {j}
 
 
-def seeded(seed, p_max=8):
+def seeded(seed, p_min=1, p_max=8):
     """Return columns, a target and options, of one of five kinds: from easy to nearly singular."""
     rng = np.random.default_rng(seed)
-    p = int(rng.integers(1, p_max + 1))
+    p = int(rng.integers(p_min, p_max + 1))
     n = int(rng.integers(p // 2 + 1, 3 * p + 1))
     X = rng.normal(size=(n, p))
     y = rng.normal(size=n)
@@ -78,7 +78,7 @@ def seeded(seed, p_max=8):
         X = X.cumsum(axis=1)
         y = X @ rng.choice([-1.0, 0.0, 1.0], p) + 0.1 * y
     options = {
-        "max_trees": int(rng.integers(1, p + 1)) if rng.random() < 0.8 else None,
+        "max_trees": int(rng.integers(min(p, 2), p + 1)) if rng.random() < 0.8 else None,
         "penalty": float(rng.choice([0.0, 0.01, 0.1])) * float(y @ y),
         "ridge": float(rng.choice([0.0, 0.0, 0.1])),
     }
@@ -123,7 +123,7 @@ def worse_start(self):
 def test_the_heuristic_is_nearly_always_optimal():
     hits, count = 0, 300
     for seed in range(count):
-        X, y, options = seeded(seed)
+        X, y, options = seeded(seed, p_min=6)  # with fewer columns it is too easy
         best = enumerated(X, y, **options)
         found = solve(X, y, **options).objective
         tolerance = 1e-8 * float(y @ y)

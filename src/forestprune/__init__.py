@@ -5,6 +5,7 @@ from forestprune.api import prune, prune_path
 from forestprune.datasets import load_wine_quality
 from forestprune.depth_difference import depth_difference
 from forestprune.encoding import Encoding, encode
+from forestprune.estimators import ForestPruneRegressor, ForestPruneRegressorCV
 from forestprune.exceptions import ForestPruneError, InvalidForestError, UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
@@ -16,6 +17,8 @@ __all__ = [
     "Encoding",
     "Forest",
     "ForestPruneError",
+    "ForestPruneRegressor",
+    "ForestPruneRegressorCV",
     "InputSpec",
     "InvalidForestError",
     "Options",

@@ -15,9 +15,6 @@ from forestprune.pruned import PrunedForest
 from forestprune.solver import Solver
 from forestprune.source import Source
 
-SMALLEST_ALPHA = 1e-4
-"""Where the grid of alphas ends, relative to where it begins, unless the full model comes first."""
-
 HALVINGS = 8
 """How often the gap between the last alpha within a budget and the next is halved."""
 
@@ -94,6 +91,7 @@ def prune(
     'RandomForestRegressor'
     """
     how = Options.of(options)
+    require_count("n_alphas", n_alphas, 1)
     budget = Budget(max_nodes=max_nodes, max_trees=max_trees, max_bytes=max_bytes)
     picked = max_trees if how.polish == "subset" else None
     wanted = {
@@ -109,15 +107,12 @@ def prune(
             f"alpha and {given[0]} exclude each other: give alpha to say what size costs, or "
             f"{given[0]} to have alpha chosen."
         )
-    source = Source.of(model)
-    if max_depth is not None:
-        require_count("max_depth", max_depth, 1)
-        source = source.with_forest(source.forest.truncate(max_depth))
+    source = _opened(model, max_depth)
     solver = _solver(source, X, y, sample_weight, how, picked)
     if not given:
         require_number("alpha", 1.0 if alpha is None else alpha)
         return PrunedForest.of(source, solver.solve(1.0 if alpha is None else float(alpha)))
-    path = _walk(source, solver, _grid(solver, n_alphas), X_val, y_val)
+    path = _walk(source, solver, solver.grid(n_alphas), X_val, y_val)
     chosen = path.choose(budget, tolerance, one_standard_error, path.validation)
     if budget and tolerance is None and not one_standard_error:
         path = _refined(path, chosen, budget, solver, X_val, y_val)
@@ -143,6 +138,7 @@ def prune_path(
     X_val: Any = None,
     y_val: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    max_depth: int | None = None,
     max_trees: int | None = None,
     **options: Any,
 ) -> PruningPath:
@@ -158,6 +154,8 @@ def prune_path(
     n_alphas : int
     X_val, y_val
         Validation rows, for `PruningPath.validation` and `PruningPath.select`.
+    max_depth : int or None
+        No tree may be deeper: all are cut there to begin with.
     max_trees : int or None
         How many trees ``polish="subset"`` picks at each point.
 
@@ -176,16 +174,25 @@ def prune_path(
     True
     """
     how = Options.of(options)
+    require_count("n_alphas", n_alphas, 1)
     require_count("max_trees", max_trees, 1)
     if max_trees is not None and how.polish != "subset":
         raise ValueError(
             "max_trees says how many trees polish='subset' picks at each point; for a budget, use "
             "path.select(max_trees=...)."
         )
-    source = Source.of(model)
+    source = _opened(model, max_depth)
     solver = _solver(source, X, y, sample_weight, how, max_trees)
-    grid = _grid(solver, n_alphas) if alphas is None else _checked_alphas(alphas)
+    grid = solver.grid(n_alphas) if alphas is None else _checked_alphas(alphas)
     return _walk(source, solver, grid, X_val, y_val)
+
+
+def _opened(model: Any, max_depth: int | None) -> Source:
+    require_count("max_depth", max_depth, 1)
+    source = Source.of(model)
+    if max_depth is None:
+        return source
+    return source.with_forest(source.forest.truncate(max_depth))
 
 
 def _solver(
@@ -200,13 +207,6 @@ def _solver(
         source.forest, source.transform(X), sample_weight=sample_weight, n_jobs=options.n_jobs
     )
     return Solver(encoding, y, options, max_trees)
-
-
-def _grid(solver: Solver, n_alphas: int) -> NDArray[np.float64]:
-    require_count("n_alphas", n_alphas, 1)
-    highest = solver.alpha_max()
-    # Where nothing ever enters there is nothing to choose between.
-    return np.geomspace(highest, SMALLEST_ALPHA * highest, n_alphas) if highest else np.zeros(1)
 
 
 def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from forestprune.source import Source
 from forestprune.steps import tree_steps
 from forestprune.tables import Predictions
 
-_COLUMNS = ("alpha", "depths", "weights", "intercept", "objective", "loss")
+_COLUMNS = ("alpha", "depths", "weights", "intercept", "objective", "loss", "n_iter")
 """What is stored of each point, as one array for all of them; and its report."""
 
 
@@ -271,10 +271,10 @@ class PruningPath:
         validation: Validation | None,
     ) -> int:
         """Return the index of the point that :meth:`select` takes."""
-        if not budget and tolerance is None and not one_standard_error:
+        if not budget and validation is None and tolerance is None and not one_standard_error:
             raise ValueError(
                 "Say what to select by: max_nodes, max_trees, max_depth, max_bytes, tolerance or "
-                "one_standard_error."
+                "one_standard_error; or give validation rows to take the best."
             )
         if tolerance is not None and one_standard_error:
             raise ValueError("tolerance and one_standard_error exclude each other; give one.")
@@ -366,8 +366,10 @@ class PruningPath:
             forest = Forest.unpack(groups["forest"], metadata["forest"])
             columns = [groups[""][name] for name in _COLUMNS]
             points = tuple(
-                Point(float(a), d, w, i, float(o), float(loss), report)
-                for a, d, w, i, o, loss, report in zip(*columns, metadata["reports"], strict=True)
+                Point(float(alpha), depths, weights, intercept, float(o), float(loss), int(n), info)
+                for alpha, depths, weights, intercept, o, loss, n, info in zip(
+                    *columns, metadata["reports"], strict=True
+                )
             )
             held_out = groups["validation"]
             validation = None

@@ -34,6 +34,8 @@ class PrunedForest:
         What was minimised, at these depths and weights: see :class:`forestprune.Options`.
     loss : float
         Mean squared error over var(y), on the rows that the forest was pruned with.
+    n_iter : int
+        Sweeps over all trees that it took.
     report : dict
         What polishing has to say: for a best subset the solver, its status, gap and seconds.
     """
@@ -44,6 +46,7 @@ class PrunedForest:
     alpha: float
     objective: float
     loss: float
+    n_iter: int
     report: dict[str, Any] = field(default_factory=dict)
     source: Source | None = None
 
@@ -57,6 +60,7 @@ class PrunedForest:
             alpha=point.alpha,
             objective=point.objective,
             loss=point.loss,
+            n_iter=point.n_iter,
             report=point.report,
             # The small model needs what stands around the forest, not the large forest.
             source=None if source.pipeline is None else source.with_forest(_nothing(source)),

@@ -17,6 +17,9 @@ from forestprune.polish import Polished, Polisher
 from forestprune.problem import pose
 from forestprune.search import search_in_order, search_randomly
 
+SMALLEST_ALPHA = 1e-6
+"""Where a grid of alphas ends at the latest, relative to where it begins."""
+
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -35,6 +38,8 @@ class Point:
         What was minimised, at these depths, weights and intercept.
     loss : float
         Mean squared error over var(y), on the rows that the forest was pruned with.
+    n_iter : int
+        Sweeps over all trees that it took.
     report : dict
         What polishing has to say, if there is something.
     """
@@ -45,6 +50,7 @@ class Point:
     intercept: NDArray[np.float64]
     objective: float
     loss: float
+    n_iter: int
     report: dict[str, Any] = field(default_factory=dict)
 
 
@@ -77,20 +83,44 @@ class Solver:
         self._polisher = Polisher(self.problem)
         self._random = check_random_state(options.random_state)
 
-    def alpha_max(self) -> float:
-        """Return the smallest alpha at which no tree enters if none is there.
+    def grid(self, n_alphas: int) -> NDArray[np.float64]:
+        """Return alphas by equal factors from where nothing is kept to where everything is.
 
-        A choice enters when what it gains exceeds ``alpha * cost / K``: so this is the greatest
-        gain over cost of all choices, in closed form. Must be called before anything is solved.
+        The first is the smallest alpha at which no tree enters if none is there: a choice enters
+        when what it gains exceeds ``alpha * cost / K``, so that is the greatest gain over cost. The
+        last is where, coming from the full model, the first tree would give up a layer, trees that
+        never want theirs left aside; both in closed form. Must be called before anything is solved.
         """
-        worth, _ = self._descent.choices(0.0)
-        costs = self.problem.costs
+        descent, problem = self._descent, self.problem
+        costs = problem.costs
+        worth, _ = descent.choices(0.0)
         some = np.isfinite(worth) & (costs > 0.0)
-        return max(float((-worth[some] / costs[some]).max(initial=0.0)), 0.0)
+        highest = float((-worth[some] / costs[some]).max(initial=0.0))
+        if highest <= 0.0:
+            return np.zeros(1)
+        lowest = SMALLEST_ALPHA * highest
+        if problem.joint is None:
+            begun = descent.save()
+            descent.move_to(problem.depths, np.ones(problem.depths.size))
+            descent.look_at(np.arange(problem.depths.size))
+            worth, _ = descent.choices(0.0)
+            full = np.arange(problem.depths.size), problem.depths
+            saved = costs[full][:, np.newaxis] - costs
+            some = np.isfinite(worth) & (saved > 0.0)
+            lost = worth - worth[full][:, np.newaxis]
+            gives_up = np.divide(lost, saved, out=np.full_like(lost, np.inf), where=some).min(
+                axis=1
+            )
+            wanted = gives_up[(gives_up > 0.0) & np.isfinite(gives_up)]
+            # A little less, since at that very alpha keeping the layer and giving it up are equal.
+            lowest = float(np.clip(0.99 * wanted.min(initial=highest), lowest, highest))
+            descent.restore(begun)
+        return np.geomspace(highest, lowest, n_alphas)
 
     def solve(self, alpha: float, *, on_path: bool = False) -> Point:
         """Descend from the present cut, search around, polish."""
         options, descent = self.options, self._descent
+        sweeps = descent.sweeps
         converged = descent.descend(alpha, options.max_iter)
         if options.local_search is True:
             search_in_order(descent, alpha, options.max_iter, on_path=on_path)
@@ -111,7 +141,7 @@ class Solver:
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return self._point(solution)
+        return self._point(solution, descent.sweeps - sweeps)
 
     def path(self, alphas: Iterable[float]) -> Iterator[Point]:
         """Solve for falling alphas, each from the solution before; end at the full model."""
@@ -126,7 +156,7 @@ class Solver:
         weights = np.ones_like(point.weights) if self.options.joint is None else point.weights
         self._descent.move_to(point.depths, weights)
 
-    def _point(self, solution: Solution) -> Point:
+    def _point(self, solution: Solution, n_iter: int) -> Point:
         problem, depths, weights = self.problem, solution.depths, solution.weights
         polished = self._polish(depths)
         if polished is None:
@@ -143,6 +173,7 @@ class Solver:
             intercept=intercept,
             objective=loss + problem.penalty(depths, weights, solution.alpha),
             loss=loss,
+            n_iter=n_iter,
             report=report,
         )
 

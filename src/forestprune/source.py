@@ -1,11 +1,9 @@
 """The model to be pruned: a forest, and whatever stands around it."""
 
 import copy
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
-
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 
 from forestprune.forest import Forest
 
@@ -15,16 +13,16 @@ class Source:
     """A forest and the pipeline that it is the last step of, if any."""
 
     forest: Forest
-    pipeline: Pipeline | None = None
+    pipeline: Any = None
 
     @classmethod
     def of(cls, model: Any) -> "Source":
         """Read a fitted model: a forest, or a pipeline that ends in one; frozen or not."""
-        while isinstance(model, FrozenEstimator):
+        while is_a(model, "sklearn.frozen", "FrozenEstimator"):
             model = model.estimator
         if isinstance(model, Forest):
             return cls(model)
-        if isinstance(model, Pipeline):
+        if is_a(model, "sklearn.pipeline", "Pipeline"):
             inner = cls.of(model.steps[-1][1])
             if inner.pipeline is not None:
                 raise TypeError(
@@ -51,3 +49,9 @@ class Source:
     def with_forest(self, forest: Forest) -> "Source":
         """Return this source with another forest."""
         return replace(self, forest=forest)
+
+
+def is_a(model: Any, module: str, name: str) -> bool:
+    """Tell whether `model` is an instance of a class, without importing what defines it."""
+    # Somebody who has such an object has imported it; nobody else should have to.
+    return module in sys.modules and isinstance(model, getattr(sys.modules[module], name))

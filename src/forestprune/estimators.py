@@ -1,0 +1,425 @@
+"""scikit-learn meta-estimators: fit a forest, or take a fitted one, and prune it."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from forestprune.api import prune, prune_path
+from forestprune.options import Joint, Polish, Weighting, require
+from forestprune.path import Budget, PruningPath, Validation
+from forestprune.progress import track
+from forestprune.pruned import PrunedForest
+from forestprune.source import is_a
+
+_OPTIONS = (
+    "rule",
+    "weighting",
+    "joint",
+    "alpha2",
+    "polish",
+    "local_search",
+    "max_iter",
+    "solver",
+    "time_limit",
+    "random_state",
+    "n_jobs",
+)
+
+
+class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: a fitted forest in, the small model out."""
+
+    estimator: Any
+    n_jobs: int | None
+    pruned_: PrunedForest
+    n_iter_: int
+    estimator_: Any
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return what the pruned model predicts for the rows of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features)
+
+        Returns
+        -------
+        array of shape (m,), or (m, n_outputs)
+        """
+        check_is_fitted(self)
+        if getattr(X, "ndim", 2) == 1:
+            raise ValueError(
+                "X must be a table with a row for each prediction, got one dimension. Reshape your "
+                "data with X.reshape(1, -1) if it is one row."
+            )
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self.pruned_.predict(X, n_jobs=self.n_jobs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        return tags
+
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _OPTIONS}
+
+    def _model(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+        """Return the estimator as it is if it is fitted, else a clone fitted to the rows."""
+        if _is_fitted(self.estimator):
+            return self.estimator
+        if is_a(self.estimator, "sklearn.frozen", "FrozenEstimator"):
+            raise NotFittedError("A FrozenEstimator must be fitted before it is pruned.")
+        return _fit(clone(self.estimator), X, y, sample_weight)
+
+    def _finish(self, pruned: PrunedForest) -> None:
+        self.pruned_ = pruned
+        self.n_iter_ = pruned.n_iter
+        self.estimator_ = pruned.to_native()
+
+
+class ForestPruneRegressor(_PrunedRegressor):
+    """Prunes a tree ensemble; fits it first unless it is fitted already.
+
+    Parameters
+    ----------
+    estimator : regressor
+        A tree ensemble, or a Pipeline that ends in one. A fitted one is used as it is; mind that
+        cloning, as in a grid search, makes it unfitted unless it is in a FrozenEstimator.
+    alpha, max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
+        How small: as for :func:`forestprune.prune`.
+    validation_fraction : float or None
+        Share of the rows to choose the point of the path by; the forest is neither fitted to them,
+        unless it was fitted before, nor pruned with them. `tolerance` and `one_standard_error`
+        need it.
+    rule, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
+        How to prune: see :class:`forestprune.Options`. `random_state` also draws the validation
+        rows.
+
+    Attributes
+    ----------
+    pruned_ : PrunedForest
+    estimator_ : regressor
+        The small model, of the class of `estimator`; it needs nothing of this package.
+    n_iter_ : int
+        Sweeps over all trees that the chosen solution took.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X has column names.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import forestprune as fp
+    >>> wine = fp.load_wine_quality()
+    >>> forest = RandomForestRegressor(20, random_state=0)
+    >>> small = fp.ForestPruneRegressor(forest, max_nodes=500, polish="ridge")
+    >>> small.fit(wine.data, wine.target).pruned_.n_nodes <= 500
+    True
+    """  # noqa: E501 (numpydoc wants the names on one line)
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        alpha: float | None = None,
+        max_nodes: int | None = None,
+        max_trees: int | None = None,
+        max_depth: int | None = None,
+        max_bytes: int | None = None,
+        tolerance: float | None = None,
+        one_standard_error: bool = False,
+        validation_fraction: float | None = None,
+        n_alphas: int = 100,
+        rule: Literal["layer"] = "layer",
+        weighting: Weighting = "node",
+        joint: Joint | None = None,
+        alpha2: float = 0.01,
+        polish: Polish | None = None,
+        local_search: bool | Literal["random", "correlated"] = True,
+        max_iter: int = 1000,
+        solver: Literal["heuristic", "scip", "gurobi"] = "heuristic",
+        time_limit: float = 60.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.max_nodes = max_nodes
+        self.max_trees = max_trees
+        self.max_depth = max_depth
+        self.max_bytes = max_bytes
+        self.tolerance = tolerance
+        self.one_standard_error = one_standard_error
+        self.validation_fraction = validation_fraction
+        self.n_alphas = n_alphas
+        self.rule = rule
+        self.weighting = weighting
+        self.joint = joint
+        self.alpha2 = alpha2
+        self.polish = polish
+        self.local_search = local_search
+        self.max_iter = max_iter
+        self.solver = solver
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "ForestPruneRegressor":
+        """Fit the forest, if it is not fitted, and prune it.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features)
+        y : array-like of shape (m,), or (m, n_outputs)
+        sample_weight : array-like of shape (m,), or None
+            Weight of each row, in fitting and in pruning.
+        """
+        from sklearn.model_selection import train_test_split  # not needed to predict
+
+        validate_data(self, X, y, skip_check_array=True)
+        X_val = y_val = None
+        if self.validation_fraction is not None:
+            require(
+                "validation_fraction",
+                self.validation_fraction,
+                "a number between 0 and 1",
+                lambda share: isinstance(share, float) and 0.0 < share < 1.0,
+            )
+            weights = [] if sample_weight is None else [sample_weight]
+            X, X_val, y, y_val, *weights = train_test_split(
+                X,
+                y,
+                *weights,
+                test_size=self.validation_fraction,
+                random_state=self.random_state,
+            )
+            sample_weight = weights[0] if weights else None
+        elif self.tolerance is not None or self.one_standard_error:
+            raise ValueError(
+                "tolerance and one_standard_error need rows to choose by: set "
+                "validation_fraction, such as 0.25, or use ForestPruneRegressorCV."
+            )
+        self._finish(
+            prune(
+                self._model(X, y, sample_weight),
+                X,
+                y,
+                alpha=self.alpha,
+                max_nodes=self.max_nodes,
+                max_trees=self.max_trees,
+                max_depth=self.max_depth,
+                max_bytes=self.max_bytes,
+                tolerance=self.tolerance,
+                one_standard_error=self.one_standard_error,
+                X_val=X_val,
+                y_val=y_val,
+                sample_weight=sample_weight,
+                n_alphas=self.n_alphas,
+                **self._options(),
+            )
+        )
+        return self
+
+
+class ForestPruneRegressorCV(_PrunedRegressor):
+    """Prunes a tree ensemble; chooses how much by cross-validation.
+
+    For each fold the forest is fitted to the other folds and pruned with them for all alphas. Then
+    it is fitted and pruned with all rows, and the alpha is chosen by the scores of the folds: the
+    best within the budget, or by `tolerance` or `one_standard_error` the smallest one that is good
+    enough. A fitted estimator is not fitted again: then the folds say only how well *pruning* does
+    on rows that it did not see, whatever the forest saw.
+
+    Parameters
+    ----------
+    estimator : regressor
+        A tree ensemble, or a Pipeline that ends in one.
+    cv : int, splitter or iterable
+        The folds, as for scikit-learn's `check_cv`.
+    max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
+        As for :func:`forestprune.prune`; all may be left out.
+    alphas : array-like or None
+        Your own alphas, instead of `n_alphas` of them.
+    rule, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
+        How to prune: see :class:`forestprune.Options`.
+
+    Attributes
+    ----------
+    path_ : PruningPath
+        The path of the forest fitted to all rows, with the folds' scores as its `validation`.
+    scores_ : float64 array of shape (n_alphas, n_folds)
+        R squared in each fold.
+    alpha_ : float
+        The alpha chosen.
+    pruned_ : PrunedForest
+    estimator_ : regressor
+        The small model, of the class of `estimator`; it needs nothing of this package.
+    n_iter_ : int
+        Sweeps over all trees that the chosen solution took.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If X has column names.
+    """  # noqa: E501 (numpydoc wants the names on one line)
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cv: Any = None,
+        max_nodes: int | None = None,
+        max_trees: int | None = None,
+        max_depth: int | None = None,
+        max_bytes: int | None = None,
+        tolerance: float | None = None,
+        one_standard_error: bool = False,
+        alphas: ArrayLike | None = None,
+        n_alphas: int = 100,
+        rule: Literal["layer"] = "layer",
+        weighting: Weighting = "node",
+        joint: Joint | None = None,
+        alpha2: float = 0.01,
+        polish: Polish | None = None,
+        local_search: bool | Literal["random", "correlated"] = True,
+        max_iter: int = 1000,
+        solver: Literal["heuristic", "scip", "gurobi"] = "heuristic",
+        time_limit: float = 60.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.max_nodes = max_nodes
+        self.max_trees = max_trees
+        self.max_depth = max_depth
+        self.max_bytes = max_bytes
+        self.tolerance = tolerance
+        self.one_standard_error = one_standard_error
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.rule = rule
+        self.weighting = weighting
+        self.joint = joint
+        self.alpha2 = alpha2
+        self.polish = polish
+        self.local_search = local_search
+        self.max_iter = max_iter
+        self.solver = solver
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "ForestPruneRegressorCV":
+        """Fit the forest, if it is not fitted, choose alpha by cross-validation, and prune.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features)
+        y : array-like of shape (m,), or (m, n_outputs)
+        sample_weight : array-like of shape (m,), or None
+            Weight of each row, in fitting, pruning and scoring.
+        """
+        from sklearn.model_selection import check_cv  # not needed to predict
+
+        validate_data(self, X, y, skip_check_array=True)
+        X, y, sample_weight = indexable(X, y, sample_weight)
+        budget = Budget(
+            max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes
+        )
+        path = self._path(self._model(X, y, sample_weight), X, y, sample_weight, self.alphas)
+        folds = list(check_cv(self.cv).split(X, y))
+        scored = [
+            self._score_fold(path, X, y, sample_weight, train, test)
+            for train, test in track(folds, "cross-validating", len(folds))
+        ]
+        self.scores_ = np.array([scores for scores, _ in scored]).T
+        validation = Validation(
+            scores=self.scores_.mean(axis=1),
+            standard_errors=self.scores_.std(axis=1, ddof=1) / np.sqrt(len(folds)),
+            full=float(np.mean([full for _, full in scored])),
+        )
+        self.path_ = PruningPath(path.source, path.points, validation)
+        chosen = self.path_.choose(budget, self.tolerance, self.one_standard_error, validation)
+        self.alpha_ = float(self.path_.alphas[chosen])
+        self._finish(self.path_[chosen])
+        return self
+
+    def _path(
+        self,
+        model: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        alphas: ArrayLike | None,
+    ) -> PruningPath:
+        return prune_path(
+            model,
+            X,
+            y,
+            alphas=alphas,
+            n_alphas=self.n_alphas,
+            sample_weight=sample_weight,
+            max_depth=self.max_depth,
+            max_trees=self.max_trees if self.polish == "subset" else None,
+            **self._options(),
+        )
+
+    def _score_fold(
+        self,
+        path: PruningPath,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        train: NDArray[np.int64],
+        test: NDArray[np.int64],
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the scores of all alphas, and of the full model, on the rows of one fold."""
+
+        def part(rows: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+            weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
+            return _safe_indexing(X, rows), _safe_indexing(y, rows), weights
+
+        X_train, y_train, w_train = part(train)
+        X_test, y_test, w_test = part(test)
+        model = self._model(X_train, y_train, w_train)
+        alphas = np.array(path.alphas)
+        fold = self._path(model, X_train, y_train, w_train, alphas)
+        validation = fold.validate(X_test, y_test, sample_weight=w_test, n_jobs=self.n_jobs)
+        # A path ends at the full model, which is the solution for all smaller alphas too.
+        scores = np.full(alphas.size, validation.scores[-1])
+        scores[: validation.scores.size] = validation.scores
+        return scores, validation.full
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _fit(estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+    """Fit an estimator, or a pipeline, passing the weights on to where they count."""
+    if sample_weight is None:
+        return estimator.fit(X, y)
+    if is_a(estimator, "sklearn.pipeline", "Pipeline"):
+        name, last = estimator.steps[-1]
+        weights = {f"{name}__sample_weight": sample_weight}
+    else:
+        last, weights = estimator, {"sample_weight": sample_weight}
+    if not has_fit_parameter(last, "sample_weight"):
+        raise TypeError(
+            f"sample_weight was given, but {type(last).__name__} cannot be fitted with weights."
+        )
+    return estimator.fit(X, y, **weights)
