@@ -156,3 +156,68 @@ def from_forest(forest):
 
         roots.append(grow(0))
     return roots
+
+
+def cut_value(root, row, depth, dtype):
+    """Return the value of the node at which `row` ends if the tree is cut at `depth`."""
+    nodes = visited(root, row, dtype)
+    return np.array(nodes[min(depth, len(nodes) - 1)].value)
+
+
+def intercept(roots, scale, base):
+    return np.array(base) + sum(s * np.array(r.value) for s, r in zip(scale, roots, strict=True))
+
+
+def contribution(root, X, scale, depth, dtype):
+    """Return what a tree cut at `depth` adds, without its root: shape (m, n_outputs)."""
+    return np.array(
+        [scale * (cut_value(root, row, depth, dtype) - np.array(root.value)) for row in X]
+    )
+
+
+def pruned_predictions(roots, X, scale, base, depths, weights, dtype):
+    result = np.tile(intercept(roots, scale, base), (len(X), 1))
+    for root, s, depth, weight in zip(roots, scale, depths, weights, strict=True):
+        result += weight * contribution(root, X, s, depth, dtype)
+    return result
+
+
+def tree_depth(root):
+    return len(layers(root)) - 1
+
+
+def layer_costs(roots, weighting):
+    """Return the cost of each layer below the root of each tree, and K."""
+    sizes = [[len(layer) for layer in layers(root)[1:]] for root in roots]
+    deepest = max(map(len, sizes), default=0)
+    if isinstance(weighting, str) and weighting == "node":
+        return sizes, sum(map(sum, sizes))
+    if isinstance(weighting, str):
+        return [[1] * len(tree) for tree in sizes], len(roots) * deepest
+    costs = [[weighting[i][k] for k in range(len(tree))] for i, tree in enumerate(sizes)]
+    return costs, sum(map(sum, costs))
+
+
+def variance(y, row_weights):
+    mean = np.average(y, axis=0, weights=row_weights)
+    return float(np.average(((y - mean) ** 2).sum(axis=1), weights=row_weights))
+
+
+def objective(case, depths, weights, alpha):
+    """Return the objective of the paper, equation by equation."""
+    roots, scale, base, dtype = case.roots, case.forest.scale, case.forest.base, case.dtype
+    row_weights = np.ones(len(case.X)) if case.weights is None else case.weights
+    error = case.y - pruned_predictions(roots, case.X, scale, base, depths, weights, dtype)
+    total = row_weights.sum()
+    unit = variance(case.y, row_weights) or 1.0
+    value = float((row_weights[:, None] * error**2).sum()) / total / unit
+    costs, K = layer_costs(roots, case.weighting)
+    value += alpha / (K or 1) * sum(sum(cost[:k]) for cost, k in zip(costs, depths, strict=True))
+    for root, s, k, beta in zip(roots, scale, depths, weights, strict=True):
+        if case.joint == "ridge" and k:
+            full = contribution(root, case.X, s, tree_depth(root), dtype)
+            size = float((row_weights[:, None] * full**2).sum()) / total / unit
+            value += case.alpha2 * beta**2 * size
+        elif case.joint == "subset":
+            value += case.alpha2 * (k > 0)
+    return value

@@ -1,11 +1,14 @@
 """What Hypothesis draws: forests, rows, and fitted scikit-learn models."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from hypothesis import strategies as st
-from naive import Node, level_order
+from naive import Node, layers, level_order
 
-from forestprune import InputSpec
+from forestprune import Forest, InputSpec, encode
 from forestprune.build import RawTree, build_forest
+from forestprune.problem import pose
 
 N_FEATURES = 3
 # Numbers that float32 cannot hold, its neighbours, halves that tie, zeros of both signs.
@@ -128,3 +131,60 @@ def probing_rows(forest, X):
             row[forest.feature[v]] = x
             probes.append(row[np.newaxis])
     return np.concatenate(probes)
+
+
+@dataclass
+class Case:
+    """A pruning problem in plain terms."""
+
+    roots: list
+    forest: Forest
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    weighting: object
+    joint: str | None
+    alpha2: float
+
+    @property
+    def dtype(self):
+        return self.forest.input.dtype
+
+    @property
+    def depths(self):
+        return [len(layers(root)) - 1 for root in self.roots]
+
+    def pose(self):
+        encoding = encode(self.forest, self.X, sample_weight=self.weights)
+        return pose(
+            encoding, self.y, weighting=self.weighting, joint=self.joint, alpha2=self.alpha2
+        )
+
+
+@st.composite
+def cases(draw, max_trees=3, depth=3, joint=(None, "ridge", "subset")):
+    """Draw a forest whose leaves have something to do with the targets, and how to prune it."""
+    roots, forest = draw(forests(max_trees=max_trees, depth=depth))
+    X = draw(rows())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    noise = draw(st.sampled_from([0.0, 0.1, 3.0]))
+    y = np.reshape(forest.predict(X), (len(X), -1))
+    y = y + noise * rng.normal(size=y.shape)
+    weights = draw(st.none() | st.just(rng.integers(0, 3, len(X)).astype(float)))
+    if weights is not None and not weights.any():
+        weights[0] = 1.0
+    custom = rng.integers(0, 3, (forest.n_trees, forest.max_depth)).astype(float)
+    weighting = draw(st.sampled_from(["node", "depth", "custom"]))
+    return Case(
+        roots,
+        forest,
+        X,
+        y,
+        weights,
+        custom if weighting == "custom" else weighting,
+        draw(st.sampled_from(joint)),
+        draw(st.sampled_from([0.0, 0.01, 0.3])),
+    )
+
+
+alphas = st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0, 3.0])

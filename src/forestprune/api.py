@@ -111,7 +111,7 @@ def prune(
     solver = _solver(source, X, y, sample_weight, how, picked)
     if not given:
         require_number("alpha", 1.0 if alpha is None else alpha)
-        return PrunedForest.of(source, solver.solve(1.0 if alpha is None else float(alpha)))
+        return PrunedForest.of(source, solver.solve_alone(1.0 if alpha is None else float(alpha)))
     path = _walk(source, solver, solver.grid(n_alphas), X_val, y_val)
     chosen = path.choose(budget, tolerance, one_standard_error, path.validation)
     if budget and tolerance is None and not one_standard_error:
@@ -219,7 +219,7 @@ def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
 def _walk(
     source: Source, solver: Solver, alphas: NDArray[np.float64], X_val: Any, y_val: ArrayLike | None
 ) -> PruningPath:
-    points = tuple(track(solver.path(alphas), "pruning", alphas.size))
+    points = tuple(solver.path(alphas))
     return _validated(PruningPath(source, points), X_val, y_val, solver.options.n_jobs)
 
 

@@ -10,6 +10,7 @@ from forestprune import kernels
 from forestprune.kernels.cuts import Cut, Price
 from forestprune.problem import Problem
 from forestprune.threads import run_in_threads, split_range, thread_count
+from forestprune.validation import seal
 
 GUESSES = 100
 """Sweeps over the sketch at most; they are guesses, so it need not have converged."""
@@ -56,7 +57,7 @@ class Descent:
         self.sweeps = 0
         self.looks = 0
         weights = problem.encoding.sample_weight
-        self._row_weight = np.empty(0) if weights is None else weights
+        self._row_weight = seal(np.empty(0)) if weights is None else weights
         self._cut = Cut(
             residual=problem.residual.copy(),
             depth=np.zeros(n_trees, np.int64),

@@ -14,12 +14,15 @@ LEAST = 1e-10
 PATIENCE = 5
 """Failures in a row after which the random search of the paper gives up."""
 
-TRIES = 8
+TRIES = 16
 TRIES_OF_WEIGHTS = 32
-"""Moves that the deterministic search tries; with free weights there are more ways to get stuck."""
+"""Moves tried at most by the deterministic search; free weights have more ways to get stuck."""
+
+BUDGET = 4e7
+"""Rows times trees that it may go through at each alpha, about; one move is always tried."""
 
 ON_PATH = 8
-"""Fewer by this factor on a path, where each solution begins with what the last one found."""
+"""On a path it is less by this factor: each solution begins with what the last one found."""
 
 
 class Move(NamedTuple):
@@ -38,8 +41,10 @@ def search_in_order(
     A tree that was moved is held until the others have answered, then may change too.
     Deterministic.
     """
-    tries = TRIES if descent.problem.joint is None else TRIES_OF_WEIGHTS
-    tries //= ON_PATH if on_path else 1
+    size = descent.depths.size * descent.problem.encoding.n_rows
+    affordable = BUDGET / max(size, 1) / (ON_PATH if on_path else 1)
+    most = TRIES if descent.problem.joint is None else TRIES_OF_WEIGHTS
+    tries = int(min(max(affordable, 1), most))
     better = True
     while better and tries > 0:
         better = False

@@ -12,7 +12,7 @@ from forestprune.validation import seal
 
 CELLS = 128
 LAYERS = 6
-"""Layers that are sketched; deeper ones differ too much from tree to tree."""
+"""Layers that cells are made by; deeper ones differ too much from tree to tree."""
 
 LEAST_ROWS = 4096
 """With fewer, looking at the rows themselves is as cheap."""
@@ -33,12 +33,11 @@ def add_sketch(encoding: Encoding, steps: Steps, n_jobs: int | None) -> Steps:
     cell = _find_cells(encoding)
     cells = int(cell.max()) + 1
     weights = encoding.sample_weight
-    row_weight = np.empty(0) if weights is None else weights
+    row_weight = seal(np.empty(0)) if weights is None else weights
     cell_weight = np.bincount(cell, weights=weights, minlength=cells).astype(np.float64)
     # A cell whose rows all weigh nothing explains nothing.
     cell_weight[cell_weight == 0.0] = 1.0
-    layers = min(forest.max_depth, LAYERS)
-    share = np.zeros((forest.n_trees, cells * forest.n_outputs, layers))
+    share = np.zeros((forest.n_trees, cells * forest.n_outputs, forest.max_depth))
     rest = np.zeros_like(steps.reach)
 
     def fill(pieces: list[tuple[int, int]]) -> None:
@@ -54,7 +53,8 @@ def add_sketch(encoding: Encoding, steps: Steps, n_jobs: int | None) -> Steps:
     fill(tried)
     some = [first for first, _ in tried]
     known = float((share[some] ** 2).sum())
-    all_of_it = float((np.diff(steps.reach[some, : layers + 1], axis=1) ** 2).sum())
+    deeper = np.maximum(np.diff(steps.reach[some], axis=1), 0.0)
+    all_of_it = float((deeper**2).sum())
     if known < LEAST_SHARE * all_of_it:
         return steps
     fill([(first + 1, last) for first, last in pieces])

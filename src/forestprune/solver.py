@@ -1,7 +1,6 @@
 """From a problem to pruned forests: descent, local search and polish, at one alpha or many."""
 
 import warnings
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +14,7 @@ from forestprune.encoding import Encoding
 from forestprune.options import Options
 from forestprune.polish import Polished, Polisher
 from forestprune.problem import pose
+from forestprune.progress import track
 from forestprune.search import search_in_order, search_randomly
 
 SMALLEST_ALPHA = 1e-6
@@ -117,10 +117,55 @@ class Solver:
             descent.restore(begun)
         return np.geomspace(highest, lowest, n_alphas)
 
-    def solve(self, alpha: float, *, on_path: bool = False) -> Point:
+    def solve(self, alpha: float) -> Point:
         """Descend from the present cut, search around, polish."""
+        begun = self._descent.sweeps
+        return self._point(self._descend(alpha, on_path=False), self._descent.sweeps - begun)
+
+    def solve_alone(self, alpha: float) -> Point:
+        """Descend from nothing kept; if there is time to search, from everything kept as well."""
+        descent = self._descent
+        begun = descent.sweeps
+        best = self._descend(alpha, on_path=False)
+        if self.options.local_search is True:
+            descent.move_to(self.problem.depths, np.ones(best.weights.size))
+            best = min(best, self._descend(alpha, on_path=False), key=_objective)
+        return self._point(best, descent.sweeps - begun)
+
+    def path(self, alphas: NDArray[np.float64]) -> list[Point]:
+        """Solve for falling alphas, each from the solution before; end at the full model.
+
+        If there is time to search, go back again, each from the solution after, and take what is
+        better: the two ways get stuck in different places.
+        """
+        descent, joint = self._descent, self.options.joint
+        solutions: list[Solution] = []
+        sweeps: list[int] = []
+        for alpha in track(alphas, "pruning", alphas.size):
+            begun = descent.sweeps
+            solutions.append(self._descend(float(alpha), on_path=True))
+            sweeps.append(descent.sweeps - begun)
+            if joint is None and np.array_equal(descent.depths, self.problem.depths):
+                break
+        if self.options.local_search is True:
+            for i in track(range(len(solutions) - 2, -1, -1), "going back", len(solutions) - 1):
+                begun = descent.sweeps
+                descent.move_to(solutions[i + 1].depths, solutions[i + 1].weights)
+                descent.descend(solutions[i].alpha, self.options.max_iter)
+                again = descent.solution(solutions[i].alpha)
+                solutions[i] = min(solutions[i], again, key=_objective)
+                sweeps[i] += descent.sweeps - begun
+        pairs = zip(solutions, sweeps, strict=True)
+        return [self._point(*pair) for pair in track(pairs, "polishing", len(solutions))]
+
+    def go_to(self, point: Point) -> None:
+        """Let the next solution begin at `point`."""
+        weights = np.ones_like(point.weights) if self.options.joint is None else point.weights
+        self._descent.move_to(point.depths, weights)
+
+    def _descend(self, alpha: float, *, on_path: bool) -> Solution:
+        """Descend from the present cut and search around."""
         options, descent = self.options, self._descent
-        sweeps = descent.sweeps
         converged = descent.descend(alpha, options.max_iter)
         if options.local_search is True:
             search_in_order(descent, alpha, options.max_iter, on_path=on_path)
@@ -139,22 +184,9 @@ class Solver:
                 f"sweeps; the objective has come down to {solution.objective:.6g}. The solution "
                 "is valid but might be improved: raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self._point(solution, descent.sweeps - sweeps)
-
-    def path(self, alphas: Iterable[float]) -> Iterator[Point]:
-        """Solve for falling alphas, each from the solution before; end at the full model."""
-        for alpha in alphas:
-            point = self.solve(alpha, on_path=True)
-            yield point
-            if np.array_equal(self._descent.depths, self.problem.depths) and not self.options.joint:
-                return
-
-    def go_to(self, point: Point) -> None:
-        """Let the next solution begin at `point`."""
-        weights = np.ones_like(point.weights) if self.options.joint is None else point.weights
-        self._descent.move_to(point.depths, weights)
+        return solution
 
     def _point(self, solution: Solution, n_iter: int) -> Point:
         problem, depths, weights = self.problem, solution.depths, solution.weights
@@ -190,3 +222,7 @@ class Solver:
                 time_limit=options.time_limit,
             )
         return None
+
+
+def _objective(solution: Solution) -> float:
+    return solution.objective

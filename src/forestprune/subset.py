@@ -18,15 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 # A column whose squared distance to the span of others is below this share of its squared length
-# counts as a combination of them. Gram matrices are known to about 1e-14, so at this distance the
-# direction of what is left of the column still has some correct digits.
-_DEPENDENT = 1e-10
+# counts as a combination of them, and is not selected with them. A Gram matrix has about 15 digits:
+# this leaves half a dozen for what only the distance between nearly equal columns can explain.
+_DEPENDENT = 1e-9
 
 # A move must improve by this share of what is explained, or rounding could go round in circles.
 _IMPROVEMENT = 1e-11
 
 # Moves between two fits from scratch: updates are fast, and lose digits.
 _MOVES_PER_FIT = 64
+
+# How many swaps to look at for one that keeps the support independent, before giving up.
+_SWAPS_TRIED = 200
 
 # How much shaking may cost, in entries of tableaus looked at: about a second.
 _SHAKING_WORK = 2e8
@@ -292,13 +295,16 @@ class _Fit:
         return other
 
     def take_all(self, columns: NDArray[np.intp], least: float) -> bool:
-        """Fit `columns` at once, or return False if one is nearer than `least` to those before."""
+        """Fit `columns` at once, or return False if one is nearer than `least` to the others."""
         block = self.A[np.ix_(columns, columns)]
         try:
-            if (np.diag(np.linalg.cholesky(block)) ** 2 <= least).any():
-                return False
+            np.linalg.cholesky(block)  # fails if rounding makes it indefinite
             inverse = np.linalg.inv(block)
         except np.linalg.LinAlgError:
+            return False
+        # Of a singular matrix, the inverse may be anything.
+        diagonal = np.diag(inverse) * least
+        if not ((diagonal > 0) & (diagonal < 1)).all():
             return False
         self.support = [int(column) for column in columns]
         np.matmul(inverse, self.A[columns], out=self.tableau)
@@ -357,6 +363,20 @@ class _Fit:
     def _clear_support(self) -> None:
         self.residual[self.support] = 0.0
         self.distance[self.support] = 0.0
+
+    def can_move(self, position: int | None, column: int, least: float = _DEPENDENT) -> bool:
+        """Tell if all would be independent with `column`, and without the one at `position`."""
+        # The reciprocal of a diagonal entry is the squared distance of a member to all others.
+        diagonal, row = self.inverse_diagonal, self.tableau[:, column]
+        distance = self.distance[column]
+        if position is not None:
+            inverse = self.tableau[:, self.support[position]]
+            ratio = inverse / diagonal[position]
+            distance += row[position] ** 2 / diagonal[position]
+            diagonal = diagonal - inverse * ratio
+            row = row - ratio * row[position]
+            diagonal[position] = row[position] = 0.0
+        return bool(distance > least and ((diagonal + row**2 / distance) * least < 1).all())
 
     def drop_costs(self) -> Floats:
         """Return what dropping each member of the support would add to the quadratic."""
@@ -419,9 +439,8 @@ class _Search:
             return fit
         while left.size:
             at = int(np.argmax(fit.distance[left]))  # the most independent one: few lost digits
-            if fit.distance[left[at]] <= least:
-                break
-            fit.add(int(left[at]))
+            if fit.can_move(None, int(left[at]), least):
+                fit.add(int(left[at]))
             left = np.delete(left, at)
         return fit
 
@@ -440,9 +459,8 @@ class _Search:
         best, best_value = 0, 0.0
         # Two columns may pay together where neither does alone, so it goes on for a while.
         while len(fit.support) < min(self.limit, 2 * best + 10):
-            gains = fit.add_gains()
-            column = int(np.argmax(gains))
-            if gains[column] <= _IMPROVEMENT * fit.explained:
+            column, _ = _best_addition(fit, fit.add_gains(), _IMPROVEMENT * fit.explained)
+            if column is None:
                 break
             fit.add(column)
             if (value := self.value(fit)) < best_value:
@@ -520,25 +538,29 @@ class _Search:
             position = int(np.argmin(costs))
             drop = self.penalty - costs[position]
         if len(fit.support) < self.limit:
-            gains = fit.add_gains()
+            gains = fit.add_gains() - self.penalty
             if banned >= 0:
-                gains[banned] = 0.0
-            column = int(np.argmax(gains))
-            add = gains[column] - self.penalty
+                gains[banned] = -inf
+            column, add = _best_addition(fit, gains, least)
         if max(drop, add) > least:
             return (position, None) if drop >= add else (None, column)
         # Swaps cost most to look at, so they come last.
-        outside = fit.distance > 0
+        outside = np.ones(len(self.b), dtype=bool)
+        outside[fit.support] = False
         if banned >= 0:
             outside[banned] = False
         columns = np.flatnonzero(outside)
         if not fit.support or not columns.size:
             return None
         swaps = fit.swap_gains(columns)
-        best = int(np.argmax(swaps))
-        if swaps.flat[best] <= least:
-            return None
-        return best // columns.size, int(columns[best % columns.size])
+        for _ in range(_SWAPS_TRIED):
+            position, at = divmod(int(np.argmax(swaps)), columns.size)
+            if swaps[position, at] <= least:
+                break
+            if fit.can_move(position, int(columns[at])):
+                return position, int(columns[at])
+            swaps[position, at] = -inf
+        return None
 
     def shake(self, fit: _Fit) -> _Fit:
         """Take out one member, descend without it, let it back in: until that helps no more."""
@@ -558,6 +580,17 @@ class _Search:
                     fit, better = other, True
                     break
         return fit
+
+
+def _best_addition(fit: _Fit, gains: Floats, least: float) -> tuple[int | None, float]:
+    """Return the column with the largest gain, and that, if it is more than `least`."""
+    while True:
+        column = int(np.argmax(gains))
+        if gains[column] <= least:
+            return None, 0.0
+        if fit.can_move(None, column):
+            return column, float(gains[column])
+        gains[column] = -inf
 
 
 def _make_move(fit: _Fit, move: tuple[int | None, int | None]) -> None:

@@ -18,56 +18,58 @@ SLACK = 1e-14
 def sketch_layers(codes, row_weight, cell, cell_weight, first, last, steps, share, rest):
     """Write share[i, c, k] = e_c . (layer k + 1 of tree i) and the reach of the rests.
 
-    With o outputs, cell c has o directions, from c * o on. Layers beyond those that `share` has
-    room for are left out: all of them is rest.
+    With o outputs, cell c has o directions, from c * o on.
     """
     outputs = steps.step.shape[1]
     cells = cell_weight.size
-    most = share.shape[2]
     for i in range(first, last):
         a, b = steps.offsets[i], steps.offsets[i + 1]
         bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
-        layers = min(bounds.size - 2, most)
-        inner = bounds[layers + 1]
-        # Where rows end if the tree is cut below the last layer that counts.
-        end = np.empty(b - a, np.int32)
-        ends = np.empty((b - a + 1) // 2, np.int32)
+        depth = bounds.size - 2
+        parent = np.empty(b - a, np.int32)
+        leaves = np.empty((b - a + 1) // 2, np.int32)
         rank = 0
         for v in range(b - a):
-            if v < inner:
-                end[v] = v
             c = steps.left[a + v]
-            if c < 0:
-                ends[rank] = end[v]
+            if c >= 0:
+                parent[c] = v
+                parent[c + 1] = v
+            else:
+                leaves[rank] = v
                 rank += 1
-            elif c >= inner:
-                end[c] = end[v]
-                end[c + 1] = end[v]
-        weight = np.zeros((inner, cells))
-        if row_weight.size:
+        level = np.empty(b - a, np.int32)
+        for k in range(depth + 1):
+            level[bounds[k] : bounds[k + 1]] = k
+        part = np.zeros((depth, outputs, cells))
+        code = codes[i]
+        if leaves.size * cells <= cell.size:
+            # Few leaves: add up the rows of each leaf in each cell first.
+            weight = np.zeros((leaves.size, cells))
             for x in range(cell.size):
-                weight[ends[codes[i, x]], cell[x]] += row_weight[x]
+                weight[code[x], cell[x]] += row_weight[x] if row_weight.size else 1.0
+            for rank in range(leaves.size):
+                v = leaves[rank]
+                while v > 0:
+                    for o in range(outputs):
+                        step = steps.step[a + v, o]
+                        for j in range(cells):
+                            part[level[v] - 1, o, j] += step * weight[rank, j]
+                    v = parent[v]
         else:
             for x in range(cell.size):
-                weight[ends[codes[i, x]], cell[x]] += 1.0
-        part = np.zeros((layers, cells, outputs))
-        for k in range(layers, 0, -1):
-            for v in range(bounds[k + 1] - 1, bounds[k] - 1, -1):
-                c = steps.left[a + v]
-                if 0 <= c < inner:
-                    for j in range(cells):
-                        weight[v, j] = weight[c, j] + weight[c + 1, j]
-                for o in range(outputs):
-                    for j in range(cells):
-                        part[k - 1, j, o] += steps.step[a + v, o] * weight[v, j]
+                w = row_weight[x] if row_weight.size else 1.0
+                v = leaves[code[x]]
+                while v > 0:
+                    for o in range(outputs):
+                        part[level[v] - 1, o, cell[x]] += w * steps.step[a + v, o]
+                    v = parent[v]
         rest[i, 0] = 0.0
-        for k in range(1, bounds.size - 1):
+        for k in range(1, depth + 1):
             square = (steps.reach[i, k] - steps.reach[i, k - 1]) ** 2
             known = 0.0
-            if k <= layers:
-                for j in range(cells):
-                    for o in range(outputs):
-                        along = part[k - 1, j, o] / np.sqrt(cell_weight[j])
-                        share[i, j * outputs + o, k - 1] = along
-                        known += along * along
+            for j in range(cells):
+                for o in range(outputs):
+                    along = part[k - 1, o, j] / np.sqrt(cell_weight[j])
+                    share[i, j * outputs + o, k - 1] = along
+                    known += along * along
             rest[i, k] = rest[i, k - 1] + np.sqrt(max(square - known, 0.0) + SLACK * square)

@@ -1,0 +1,191 @@
+"""The paper's timing table: one solve at alpha = 1, and a path of 100 alphas.
+
+    python benchmarks/timing.py [--rows 1145 15437 50164] [--trees 100 500 1000]
+
+Random forests of depth 6 on generated data with ten columns. Beside ours stand the paper's
+algorithm as it is printed (`literal.py`, matrices and all, until a sweep changes nothing) and the
+time scikit-learn takes to fit the forest on two cores. Both descend without local search; ours with
+it is a column of its own. Where the literal one would take longer than --patience seconds, some of
+its block updates are timed and multiplied by the number it needs, which is known: it makes the same
+updates in the same order as our descent does without its shortcuts. Such figures have a ~.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from literal import Literal
+from rich.console import Console
+from side_by_side import table
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import RandomForestRegressor
+
+import forestprune as fp
+from forestprune.descent import Descent
+from forestprune.options import Options
+from forestprune.problem import pose
+from forestprune.solver import Solver
+
+MEMORY_SCRIPT = """
+import json, re, sys
+from pathlib import Path
+import numpy as np
+import forestprune as fp
+
+def status(key):
+    text = Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(rf"{key}:\\s+(\\d+) kB", text)[1])
+
+folder = Path(sys.argv[1])
+forest = fp.Forest.load(folder / "forest.npz")
+X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
+fp.prune_path(forest, X[:5000], y[:5000], n_alphas=3)
+Path("/proc/self/clear_refs").write_text("5")
+before = status("VmRSS")
+fp.prune_path(forest, X, y)
+print(json.dumps(status("VmHWM") - before))
+"""
+
+
+def seconds(call, repeats=3):
+    """Return the shortest time of some calls, and what the last one returned."""
+    best, result = np.inf, None
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        result = call()
+        best = min(best, time.perf_counter() - begun)
+    return best, result
+
+
+def literal_seconds(literal, problem, alphas, patience):
+    """Return the time the literal algorithm takes for some alphas, and whether it was sampled."""
+    # The same updates in the same order, so the same sweeps: no guesses, trees as they stand.
+    twin = Descent(problem)
+    twin.order = np.arange(literal.n_trees)
+    for alpha in alphas:
+        twin.descend(alpha, 1000, guess=False)
+    updates = twin.sweeps * literal.n_trees
+    z = np.zeros((literal.n_trees, literal.depth))
+    rest = literal.residual(z)
+    begun = time.perf_counter()
+    sample = min(literal.n_trees, 50)
+    for i in range(sample):
+        literal.update(z, rest, i, alphas[0])
+    each = (time.perf_counter() - begun) / sample
+    if each * updates > patience:
+        return each * updates, True
+    return seconds(lambda: literal.path(alphas), repeats=1)[0], False
+
+
+def peak_memory(forest, X, y):
+    """Return by how much a path of 100 alphas raises a process at most."""
+    if not Path("/proc/self/clear_refs").exists():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        forest.save(Path(folder) / "forest.npz")
+        np.save(Path(folder) / "X.npy", X)
+        np.save(Path(folder) / "y.npy", y)
+        command = [sys.executable, "-c", MEMORY_SCRIPT, folder]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def measure(rows, n_trees, patience):
+    X, y = make_friedman1(rows, n_features=10, noise=1.0, random_state=0)
+    model = RandomForestRegressor(n_trees, max_depth=6, n_jobs=2, random_state=0)
+    fit, _ = seconds(lambda: model.fit(X, y), repeats=1)
+    forest = fp.Forest.from_model(model)
+    encoding_time, encoding = seconds(lambda: fp.encode(forest, X))
+    plain, searching = Options(local_search=False), Options()
+
+    def solve():
+        return Solver(encoding, y, plain).solve(1.0)
+
+    def path(options):
+        solver = Solver(fp.encode(forest, X), y, options)
+        return list(solver.path(solver.grid(100)))
+
+    single, point = seconds(solve)
+    whole, points = seconds(lambda: path(plain), repeats=2)
+    searched, _ = seconds(lambda: path(searching), repeats=1)
+    problem = pose(encoding, y)
+    literal = Literal(problem, X)
+    alphas = np.array([p.alpha for p in points])
+    literal_single, sampled_single = literal_seconds(literal, problem, np.ones(1), patience)
+    literal_path, sampled_path = literal_seconds(literal, problem, alphas, patience)
+    if not sampled_single:
+        worse = point.objective / literal.objective(literal.solve(1.0), 1.0) - 1
+    else:
+        worse = np.nan
+    return {
+        "rows": rows,
+        "trees": n_trees,
+        "fit": fit,
+        "encoding": encoding_time,
+        "single": single,
+        "path": whole,
+        "searched": searched,
+        "literal_single": literal_single,
+        "literal_path": literal_path,
+        "sampled": (sampled_single, sampled_path),
+        "worse": worse,
+        "matrices": literal.memory,
+        "peak": peak_memory(forest, X, y),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1145, 15437, 50164])
+    parser.add_argument("--trees", type=int, nargs="+", default=[100, 500, 1000])
+    parser.add_argument("--patience", type=float, default=20.0)
+    options = parser.parse_args()
+    # Once, small, so that nothing is compiled while it is timed.
+    measure(4200, 4, 0.0)
+
+    times = table(
+        "Seconds; in brackets how many times faster than the literal algorithm",
+        *("rows x trees", "fit", "encode", "one solve", "literal", "with encoding", "path of 100"),
+        *("literal", "with local search"),
+    )
+    shares = table(
+        "Shares and rates",
+        *("rows x trees", "path / fit", "one solve, ns a row and tree", "path, ns a row and tree"),
+        *("peak memory / matrices", "objective / literal's - 1"),
+    )
+    for rows in options.rows:
+        for trees in options.trees:
+            r = measure(rows, trees, options.patience)
+            single, path = (("~" if s else "") for s in r["sampled"])
+            with_encoding = r["single"] + r["encoding"]
+            times.add_row(
+                f"{rows:,} x {trees:,}",
+                f"{r['fit']:.2f}",
+                f"{r['encoding']:.3f}",
+                f"{r['single']:.4f} ({r['literal_single'] / r['single']:,.0f})",
+                f"{single}{r['literal_single']:,.1f}",
+                f"{with_encoding:.4f} ({r['literal_single'] / with_encoding:,.0f})",
+                f"{r['path']:.3f} ({r['literal_path'] / r['path']:,.0f})",
+                f"{path}{r['literal_path']:,.0f}",
+                f"{r['searched']:.3f}",
+            )
+            shares.add_row(
+                f"{rows:,} x {trees:,}",
+                f"{r['path'] / r['fit']:.3f}",
+                f"{1e9 * r['single'] / rows / trees:.2f}",
+                f"{1e9 * r['path'] / rows / trees:.0f}",
+                "-" if r["peak"] is None else f"{r['peak'] / r['matrices']:.3f}",
+                "-" if np.isnan(r["worse"]) else f"{r['worse']:.1e}",
+            )
+    console = Console(width=160)
+    console.print(times)
+    console.print(shares)
+
+
+if __name__ == "__main__":
+    main()
