@@ -209,7 +209,12 @@ def objective(case, depths, weights, alpha):
     row_weights = np.ones(len(case.X)) if case.weights is None else case.weights
     error = case.y - pruned_predictions(roots, case.X, scale, base, depths, weights, dtype)
     total = row_weights.sum()
-    unit = variance(case.y, row_weights) or 1.0
+    size = max(
+        np.abs(np.average(case.y, axis=0, weights=row_weights)).max(),
+        np.abs(intercept(roots, scale, base)).max(),
+    )
+    unit = variance(case.y, row_weights)
+    unit = 1.0 if unit <= (1e-12 * size) ** 2 else unit
     value = float((row_weights[:, None] * error**2).sum()) / total / unit
     costs, K = layer_costs(roots, case.weighting)
     value += alpha / (K or 1) * sum(sum(cost[:k]) for cost, k in zip(costs, depths, strict=True))

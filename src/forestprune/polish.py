@@ -68,10 +68,7 @@ class Polisher:
         with one_blas_thread():
             kept, gram, moments = self._centred(depths)
             full = self.problem.steps.square[kept, self.problem.depths[kept]]
-            # Enough to tell apart trees that are the same on these rows, too little to matter.
-            tiny = max(1e-12 * np.trace(gram), np.finfo(np.float64).tiny)
-            matrix = gram + np.diag(alpha2 * full + tiny)
-            beta = scipy.linalg.solve(matrix, moments, assume_a="pos") if kept.size else moments
+            beta = _solve(gram + np.diag(alpha2 * full), moments)
             return self._polished(kept, beta, gram, moments, {})
 
     def subset(
@@ -157,3 +154,17 @@ class Polisher:
                 self._moments[changed] += new.T @ self.problem.residual[output, start:stop]
         self._gram[np.ix_(changed, kept)] = products
         self._gram[np.ix_(kept, changed)] = products.T
+
+
+def _solve(matrix: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve positive semidefinite equations, as far as they determine anything."""
+    length = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    some = np.flatnonzero(length > 0.0)
+    length = length[some]
+    solution = np.zeros_like(target)
+    if some.size:
+        scaled = matrix[np.ix_(some, some)] / length / length[:, np.newaxis]
+        # Enough to choose between trees that are the same on these rows, too little to matter.
+        scaled[np.diag_indices_from(scaled)] += 1e-12
+        solution[some] = scipy.linalg.solve(scaled, target[some] / length, assume_a="pos") / length
+    return solution

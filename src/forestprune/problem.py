@@ -45,7 +45,7 @@ class Problem:
     residual : float64 array of shape (n_outputs, m)
         ``y - b``, times the weight of each row.
     variation : float
-        ``m * var(y)``, summed over the outputs; m if y is constant.
+        ``m * var(y)``, summed over the outputs; m if y is constant but for rounding.
     intercept : float64 array of shape (n_outputs,)
         b.
     costs : float64 array of shape (n_trees, max_depth + 1)
@@ -155,8 +155,9 @@ def pose(
     rows = encoding.n_rows if weights is None else float(weights.sum())
     mean = np.average(target, axis=1, weights=weights)[:, np.newaxis]
     variation = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum()) * rows
-    # Targets that differ by rounding only are constant; then errors are measured as they are.
-    if variation <= rows * float(np.max(np.abs(mean)) * 1e-12) ** 2:
+    # Targets that differ by no more than rounding are constant; errors are then taken as they are.
+    size = max(float(np.abs(mean).max()), float(np.abs(intercept).max()))
+    if variation <= rows * (1e-12 * size) ** 2:
         variation = float(rows)
     residual = target - intercept[:, np.newaxis]
     if weights is not None:

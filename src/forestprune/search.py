@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.descent import Descent
+from forestprune.descent import Descent, Solution
 
 LEAST = 1e-10
 """A solution is better if its objective is lower by more than this."""
@@ -23,6 +23,11 @@ BUDGET = 4e7
 
 ON_PATH = 8
 """On a path it is less by this factor: each solution begins with what the last one found."""
+
+
+def better_of(incumbent: Solution, other: Solution) -> Solution:
+    """Return the other solution if it is better, not just by rounding."""
+    return other if other.objective < incumbent.objective - LEAST else incumbent
 
 
 class Move(NamedTuple):

@@ -15,7 +15,7 @@ from forestprune.options import Options
 from forestprune.polish import Polished, Polisher
 from forestprune.problem import pose
 from forestprune.progress import track
-from forestprune.search import search_in_order, search_randomly
+from forestprune.search import better_of, search_in_order, search_randomly
 
 SMALLEST_ALPHA = 1e-6
 """Where a grid of alphas ends at the latest, relative to where it begins."""
@@ -129,7 +129,7 @@ class Solver:
         best = self._descend(alpha, on_path=False)
         if self.options.local_search is True:
             descent.move_to(self.problem.depths, np.ones(best.weights.size))
-            best = min(best, self._descend(alpha, on_path=False), key=_objective)
+            best = better_of(best, self._descend(alpha, on_path=False))
         return self._point(best, descent.sweeps - begun)
 
     def path(self, alphas: NDArray[np.float64]) -> list[Point]:
@@ -153,7 +153,7 @@ class Solver:
                 descent.move_to(solutions[i + 1].depths, solutions[i + 1].weights)
                 descent.descend(solutions[i].alpha, self.options.max_iter)
                 again = descent.solution(solutions[i].alpha)
-                solutions[i] = min(solutions[i], again, key=_objective)
+                solutions[i] = better_of(solutions[i], again)
                 sweeps[i] += descent.sweeps - begun
         pairs = zip(solutions, sweeps, strict=True)
         return [self._point(*pair) for pair in track(pairs, "polishing", len(solutions))]
@@ -222,7 +222,3 @@ class Solver:
                 time_limit=options.time_limit,
             )
         return None
-
-
-def _objective(solution: Solution) -> float:
-    return solution.objective

@@ -105,9 +105,9 @@ def best_subset(
     ridge : float or array-like of shape (p,)
         Price of each squared weight.
     solver : {"heuristic", "scip", "gurobi"}
-        The heuristic proves nothing, but exchanging any one tree, or dropping or adding one, would
-        not improve what it returns. The others start from it, search on, and prove how far it is
-        from the best; beyond a few dozen trees expect them to run into the time limit.
+        The heuristic proves nothing, but no exchange of one tree for another, and no tree more or
+        less, improves what it returns. The others start from that, search on, and prove how far
+        it is from the best; beyond a few dozen trees expect them to run into the time limit.
     time_limit : float
         Seconds that "scip" or "gurobi" may search. The heuristic's time comes on top.
 
@@ -448,7 +448,7 @@ class _Search:
         """Return the best fit from several starts; no single move improves it."""
         forward = self.forward()
         if self.penalty == 0 and self.limit == len(self.b):
-            return forward  # least squares, which every way of adding columns ends in
+            return self.descend(forward)  # least squares: other starts end in the same
         starts = [_Fit(self.A, self.b, 0), forward, self.backward()]
         fits = [self.descend(self.fit(self.threshold(start))) for start in starts]
         return self.shake(min(fits, key=self.value))
@@ -503,11 +503,12 @@ class _Search:
                 break
         return kept
 
-    def descend(self, fit: _Fit, banned: int = -1) -> _Fit:
-        """Take the best move as long as there is one that improves; `banned` may not join."""
-        return self._descend(fit, banned)[0]
+    def descend(self, fit: _Fit) -> _Fit:
+        """Take the best move as long as there is one that improves."""
+        return self._descend(fit)[0]
 
-    def _descend(self, fit: _Fit, banned: int) -> tuple[_Fit, float]:
+    def _descend(self, fit: _Fit, banned: int = -1) -> tuple[_Fit, float]:
+        """Descend with moves that do not add column `banned`; return also the work it took."""
         work = 0.0
         value = self.value(fit)
         checked = fit.copy()
@@ -574,7 +575,7 @@ class _Search:
                 other = fit.copy()
                 other.drop(int(position))
                 other, first = self._descend(other, fit.support[position])
-                other, second = self._descend(other, -1)
+                other, second = self._descend(other)
                 work += first + second
                 if self.value(other) < self.value(fit) - _IMPROVEMENT * fit.explained:
                     fit, better = other, True
