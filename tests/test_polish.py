@@ -6,7 +6,7 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
@@ -52,22 +52,36 @@ def columns(case, depths):
 
 
 def least_squares(case, depths, penalty):
-    """Return weights and intercept by the normal equations, the intercept as columns of ones."""
+    """Return weights and intercept by least squares, penalties as further rows.
+
+    The columns are centred, which a free intercept would do, and scaled, so that even a forest
+    that adds next to nothing is solved exactly.
+    """
     kept, Q = columns(case, depths)
     m, outputs = case.y.shape
-    ones = np.kron(np.eye(outputs), np.ones((m, 1)))
-    row_weights = np.tile(np.ones(m) if case.weights is None else case.weights, outputs)
-    A = np.column_stack([Q, ones])
-    matrix = A.T @ (row_weights[:, None] * A)
-    matrix[: kept.size, : kept.size] += np.diag(penalty)
-    target = A.T @ (row_weights * case.y.T.ravel())
-    solution = np.linalg.lstsq(matrix, target, rcond=None)[0]
-    return kept, solution[: kept.size], solution[kept.size :]
+    row_weights = np.ones(m) if case.weights is None else case.weights
+
+    def centred(columns):
+        parts = columns.reshape(outputs, m, -1)
+        means = np.average(parts, axis=1, weights=row_weights)
+        return (parts - means[:, None]).reshape(outputs * m, -1), means
+
+    Q, means = centred(Q)
+    y, y_means = centred(case.y.T.reshape(-1, 1))
+    root = np.sqrt(np.tile(row_weights, outputs))[:, None]
+    A = np.vstack([root * Q, np.diag(np.sqrt(penalty))])
+    target = np.concatenate([(root * y)[:, 0], np.zeros(kept.size)])
+    size = np.linalg.norm(A, axis=0)
+    size[size == 0] = 1.0
+    weights = np.linalg.lstsq(A / size, target, rcond=1e-13)[0] / size
+    return kept, weights, y_means[:, 0] - means @ weights
 
 
 @given(cases(), st.data(), st.sampled_from([1e-3, 0.01, 1.0]))
 def test_ridge_solves_its_equations_for_one_cut_after_another(case, data, alpha2):
     problem = case.pose()
+    # Where the targets hardly differ, rounding of the targets themselves is all there is to see.
+    assume(problem.variation > 1e-8 * (case.y**2).sum())
     polisher = Polisher(problem)
     row_weights = np.ones(len(case.X)) if case.weights is None else case.weights
     for _ in range(3):

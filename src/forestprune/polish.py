@@ -50,14 +50,15 @@ class Polisher:
         n_trees, outputs = problem.encoding.forest.n_trees, problem.encoding.forest.n_outputs
         self.problem = problem
         self._tables = Tables(problem.encoding, problem.steps)
+        # Of the columns with their means taken out, which is what a free intercept does.
         self._gram = np.zeros((n_trees, n_trees))
         self._moments = np.zeros(n_trees)
-        self._sums = np.zeros((n_trees, outputs))
+        self._means = np.zeros((n_trees, outputs))
         weights = problem.encoding.sample_weight
-        rows = problem.encoding.n_rows
-        self._weight = np.ones(rows) if weights is None else weights
-        self._total = float(self._weight.sum())
-        self._residual_sums = problem.residual.sum(axis=1)
+        self._weight = np.ones(problem.encoding.n_rows) if weights is None else weights
+        self._residual_means = problem.residual.sum(axis=1) / self._weight.sum()
+        centred = problem.residual - self._weight * self._residual_means[:, np.newaxis]
+        self._loss_of_none = problem.loss(centred)
 
     def ridge(self, depths: NDArray[np.int64], alpha2: float) -> Polished:
         """Penalise ``alpha2 * sum of beta_i^2 * || tree i uncut ||^2 / (m var(y))``.
@@ -66,7 +67,7 @@ class Polisher:
         forest matters.
         """
         with one_blas_thread():
-            kept, gram, moments = self._centred(depths)
+            kept, gram, moments = self._equations(depths)
             full = self.problem.steps.square[kept, self.problem.depths[kept]]
             beta = _solve(gram + np.diag(alpha2 * full), moments)
             return self._polished(kept, beta, gram, moments, {})
@@ -82,7 +83,7 @@ class Polisher:
     ) -> Polished:
         """Keep at most `max_trees` trees; without that limit, each tree costs `alpha2`."""
         with one_blas_thread():
-            kept, gram, moments = self._centred(depths)
+            kept, gram, moments = self._equations(depths)
             solution = best_subset(
                 gram / self.problem.variation,
                 moments / self.problem.variation,
@@ -96,19 +97,13 @@ class Polisher:
             }
             return self._polished(kept, solution.weights, gram, moments, report)
 
-    def _centred(
+    def _equations(
         self, depths: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the trees kept, and their inner products with each other and the residual.
-
-        With the mean of each column taken out, which is what a free intercept does.
-        """
+        """Return the trees kept, and their inner products with each other and the residual."""
         self._renew(depths)
         kept = np.flatnonzero(depths > 0)
-        sums = self._sums[kept]
-        gram = self._gram[np.ix_(kept, kept)] - sums @ sums.T / self._total
-        moments = self._moments[kept] - sums @ self._residual_sums / self._total
-        return kept, gram, moments
+        return kept, self._gram[np.ix_(kept, kept)], self._moments[kept]
 
     def _polished(
         self,
@@ -121,36 +116,33 @@ class Polisher:
         problem = self.problem
         weights = np.ones(problem.encoding.forest.n_trees)
         weights[kept] = beta
-        shift = (self._residual_sums - beta @ self._sums[kept]) / self._total
-        centred = problem.loss(problem.residual) - (
-            float(self._residual_sums @ self._residual_sums) / self._total / problem.variation
-        )
+        intercept = problem.intercept + self._residual_means - beta @ self._means[kept]
         fit = float(beta @ gram @ beta - 2.0 * moments @ beta) / problem.variation
-        return Polished(weights, problem.intercept + shift, max(centred + fit, 0.0), report)
+        return Polished(weights, intercept, max(self._loss_of_none + fit, 0.0), report)
 
     def _renew(self, depths: NDArray[np.int64]) -> None:
         """Bring the inner products up to date."""
         tables = self._tables
         changed = tables.move_to(depths, np.ones(depths.size))
-        for array in (self._gram, self._moments, self._sums):
+        for array in (self._gram, self._moments, self._means):
             array[changed] = 0.0
         self._gram[:, changed] = 0.0
         changed = changed[depths[changed] > 0]
         kept = np.flatnonzero(depths > 0)
         if not changed.size:
             return
+        self._means[changed] = tables.means(changed, self.problem.steps.weight)
         rows = self._weight.size
         length = max(64, BLOCK_BYTES // (8 * kept.size))
         products = np.zeros((changed.size, kept.size))
         among = np.searchsorted(kept, changed)
         for start in range(0, rows, length):
             stop = min(start + length, rows)
-            for output in range(self._sums.shape[1]):
+            for output in range(self._means.shape[1]):
                 columns = tables.columns(start, stop, kept, output)
+                columns -= self._means[kept, output]
                 new = columns[:, among]
-                weighted = new * self._weight[start:stop, np.newaxis]
-                products += weighted.T @ columns
-                self._sums[changed, output] += weighted.sum(axis=0)
+                products += (new * self._weight[start:stop, np.newaxis]).T @ columns
                 self._moments[changed] += new.T @ self.problem.residual[output, start:stop]
         self._gram[np.ix_(changed, kept)] = products
         self._gram[np.ix_(kept, changed)] = products.T

@@ -41,6 +41,17 @@ class Tables:
         )
         return columns
 
+    def means(
+        self, trees: NDArray[np.int64], node_weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what each of some trees adds to a row on average: shape (trees, n_outputs)."""
+        leaf_weights = node_weights[self._steps.left < 0]
+        means = np.empty((trees.size, self._table.shape[1]))
+        for mean, tree in zip(means, trees, strict=True):
+            leaves = slice(self._first_leaf[tree], self._first_leaf[tree + 1])
+            mean[:] = np.average(self._table[leaves], axis=0, weights=leaf_weights[leaves])
+        return means
+
     def _differing(
         self, depths: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> NDArray[np.int64]:
