@@ -22,6 +22,7 @@ test-oldest: .venv-oldest/.done
 bench: .venv/.bench
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/timing.py
 
 clean:
 	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,382 @@
+"""prune() and prune_path() as users call them."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import r2_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import forestprune as fp
+
+X, Y = make_friedman1(300, noise=1.0, random_state=0)
+X_VAL, Y_VAL = make_friedman1(200, noise=1.0, random_state=1)
+FOREST = RandomForestRegressor(12, max_depth=6, random_state=0).fit(X, Y)
+MODELS = [
+    FOREST,
+    ExtraTreesRegressor(8, max_depth=6, random_state=0).fit(X, Y),
+    BaggingRegressor(n_estimators=6, max_features=0.5, random_state=0).fit(X, Y),
+    GradientBoostingRegressor(n_estimators=25, max_depth=4, random_state=0).fit(X, Y),
+    DecisionTreeRegressor(random_state=0).fit(X, Y),
+]
+
+
+def name(model):
+    return type(model).__name__
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+@pytest.mark.parametrize("options", [{}, {"polish": "ridge"}, {"joint": "ridge"}], ids=str)
+def test_a_small_model_of_the_same_class(model, options):
+    before = pickle.dumps(model)
+    full = fp.Forest.from_model(model)
+    small = fp.prune(model, X, Y, alpha=0.3, **options)
+    native = small.to_native()
+    assert type(native) is type(model)
+    assert 0 < small.n_nodes < full.n_nodes
+    assert small.n_nodes == small.forest.n_nodes == fp.Forest.from_model(native).n_nodes
+    np.testing.assert_allclose(native.predict(X_VAL), small.predict(X_VAL), rtol=1e-9)
+    assert small.loss == pytest.approx(1 - r2_score(Y, native.predict(X)))
+    assert pickle.dumps(model) == before
+    assert small.n_iter >= 2
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+def test_without_a_price_everything_that_helps_is_kept(model):
+    small = fp.prune(model, X, Y, alpha=0.0)
+    assert small.loss <= 1 - model.score(X, Y) + 1e-9
+
+
+def test_one_is_the_default_of_alpha():
+    assert fp.prune(FOREST, X, Y).alpha == 1.0
+    assert fp.prune(FOREST, X, Y, max_depth=2).alpha == 1.0
+
+
+@pytest.mark.parametrize("model", MODELS[:4], ids=name)
+@pytest.mark.parametrize("polish", [None, "ridge"])
+@pytest.mark.parametrize("limit", [15, 60, 200])
+def test_budgets_of_nodes_are_kept_and_used(model, polish, limit):
+    small = fp.prune(model, X, Y, max_nodes=limit, polish=polish, n_alphas=25)
+    assert small.n_nodes <= limit
+    assert fp.Forest.from_model(small.to_native()).n_nodes <= limit
+    path = fp.prune_path(model, X, Y, polish=polish, n_alphas=25)
+    assert small.loss <= path.select(max_nodes=limit).loss + 1e-12
+    if limit > 15:
+        assert small.n_nodes > 0.6 * limit
+
+
+def test_other_budgets():
+    model = MODELS[3]
+    assert fp.prune(model, X, Y, max_trees=5, n_alphas=20).n_trees <= 5
+    assert fp.prune(model, X, Y, max_depth=2, max_nodes=50, n_alphas=20).max_depth <= 2
+    size = fp.prune(model, X, Y, alpha=1.0).n_bytes
+    small = fp.prune(model, X, Y, max_bytes=size, n_alphas=20)
+    assert small.n_bytes <= size
+    assert small.n_trees > 0
+
+
+def test_limiting_the_depth_beats_looking_for_shallow_trees_on_the_path():
+    shallow = fp.prune(FOREST, X, Y, max_depth=2, max_nodes=80, polish="ridge")
+    found = fp.prune_path(FOREST, X, Y, polish="ridge").select(max_depth=2, max_nodes=80)
+    assert shallow.max_depth <= 2
+    assert shallow.loss <= found.loss + 1e-9
+    path = fp.prune_path(FOREST, X, Y, max_depth=3, n_alphas=5)
+    assert path.max_depths.max() == 3
+
+
+def test_tolerance_and_one_standard_error_choose_on_validation_rows():
+    held_out = {"X_val": X_VAL, "y_val": Y_VAL, "polish": "ridge"}
+    full = FOREST.score(X_VAL, Y_VAL)
+    close = fp.prune(FOREST, X, Y, tolerance=0.01, **held_out)
+    loose = fp.prune(FOREST, X, Y, tolerance=0.2, **held_out)
+    assert r2_score(Y_VAL, close.predict(X_VAL)) >= full - 0.01
+    assert r2_score(Y_VAL, loose.predict(X_VAL)) >= full - 0.2
+    assert loose.n_nodes < close.n_nodes
+    assert fp.prune(FOREST, X, Y, one_standard_error=True, **held_out).n_nodes > 0
+
+
+def test_picking_the_best_few_trees():
+    model = MODELS[3]
+    small = fp.prune(model, X, Y, alpha=0.5, polish="subset", max_trees=4)
+    assert small.n_trees == 4
+    assert np.count_nonzero(small.weights) == 4
+    assert small.report["solver"] == "heuristic"
+    assert small.loss <= fp.prune(model, X, Y, alpha=0.5, polish="subset", max_trees=3).loss
+    penalised = fp.prune(model, X, Y, alpha=0.5, polish="subset", alpha2=0.02)
+    assert 0 < penalised.n_trees < fp.prune(model, X, Y, alpha=0.5).n_trees
+    budget = fp.prune(model, X, Y, max_nodes=40, polish="subset", max_trees=4, n_alphas=15)
+    assert budget.n_trees <= 4
+    assert budget.n_nodes <= 40
+
+
+@pytest.mark.parametrize("solver", ["scip", "gurobi"])
+def test_an_exact_subset_reports_its_gap(solver):
+    pytest.importorskip({"scip": "pyscipopt", "gurobi": "gurobipy"}[solver])
+    options = {"alpha": 0.5, "polish": "subset", "max_trees": 3}
+    exact = fp.prune(MODELS[3], X, Y, solver=solver, time_limit=30, **options)
+    assert exact.report["solver"] == solver
+    assert exact.report["status"] in ("optimal", "time limit")
+    assert exact.report["gap"] >= 0
+    assert exact.loss <= fp.prune(MODELS[3], X, Y, **options).loss + 1e-9
+
+
+def test_joint_weights_explain_more_for_the_same_price():
+    model = MODELS[3]
+    plain = fp.prune(model, X, Y, alpha=0.5)
+    for joint in ("ridge", "subset"):
+        small = fp.prune(model, X, Y, alpha=0.5, joint=joint, alpha2=1e-4)
+        assert small.objective < plain.objective
+        assert np.unique(small.weights).size > 2
+
+
+def test_depth_weighting_keeps_fewer_trees_and_node_weighting_fewer_nodes():
+    by_node = fp.prune(FOREST, X, Y, tolerance=0.05, X_val=X_VAL, y_val=Y_VAL)
+    by_depth = fp.prune(FOREST, X, Y, tolerance=0.05, X_val=X_VAL, y_val=Y_VAL, weighting="depth")
+    assert by_depth.n_trees <= by_node.n_trees
+    assert by_node.n_nodes < by_depth.n_nodes
+
+
+def test_weights_of_rows_are_rows():
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, len(Y)).astype(float)
+    rows = np.repeat(np.arange(len(Y)), weights.astype(int))
+    for options in ({}, {"polish": "ridge"}, {"joint": "subset"}):
+        weighted = fp.prune(FOREST, X, Y, alpha=0.5, sample_weight=weights, **options)
+        repeated = fp.prune(FOREST, X[rows], Y[rows], alpha=0.5, **options)
+        np.testing.assert_array_equal(weighted.depths, repeated.depths)
+        np.testing.assert_allclose(weighted.weights, repeated.weights, rtol=1e-6)
+        assert weighted.objective == pytest.approx(repeated.objective)
+
+
+def test_several_outputs():
+    targets = np.column_stack([Y, X[:, 0] * 10, -Y])
+    model = RandomForestRegressor(6, max_depth=5, random_state=0).fit(X, targets)
+    small = fp.prune(model, X, targets, max_nodes=100, polish="ridge", X_val=X, y_val=targets)
+    assert small.n_nodes <= 100
+    np.testing.assert_allclose(small.to_native().predict(X_VAL), small.predict(X_VAL), rtol=1e-9)
+    error = ((targets - small.predict(X)) ** 2).mean(axis=0).sum()
+    assert small.loss == pytest.approx(error / targets.var(axis=0).sum())
+
+
+def test_pipelines_come_back_as_pipelines():
+    frame = pd.DataFrame(X[:, :5], columns=list("abcde"))
+    frame["kind"] = np.where(X[:, 5] > 0.5, "red", "blue")
+    pipeline = Pipeline(
+        [
+            ("code", make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")),
+            ("scale", StandardScaler()),
+            ("forest", RandomForestRegressor(8, max_depth=5, random_state=0)),
+        ]
+    ).fit(frame, Y)
+    forest, predicted = pipeline[-1], pipeline.predict(frame)
+    small = fp.prune(pipeline, frame, Y, max_nodes=80, polish="ridge")
+    native = small.to_native()
+    assert isinstance(native, Pipeline)
+    assert list(native.named_steps) == list(pipeline.named_steps)
+    assert isinstance(native[-1], RandomForestRegressor)
+    np.testing.assert_allclose(native.predict(frame), small.predict(frame))
+    assert pipeline[-1] is forest
+    np.testing.assert_array_equal(pipeline.predict(frame), predicted)
+    assert fp.prune_path(pipeline, frame, Y, n_alphas=5).score(frame, Y).size == 5
+    alone = make_pipeline(RandomForestRegressor(4, max_depth=4, random_state=0)).fit(X, Y)
+    assert isinstance(fp.prune(alone, X, Y).to_native(), Pipeline)
+
+
+def test_pipelines_in_pipelines_are_refused():
+    nested = make_pipeline(StandardScaler(), make_pipeline(copy.deepcopy(FOREST)))
+    nested.fit(X, Y)
+    with pytest.raises(TypeError, match="Put their steps into one"):
+        fp.prune(nested, X, Y)
+
+
+def test_frozen_models_and_forests_are_taken_as_well():
+    expected = fp.prune(FOREST, X, Y, alpha=0.5)
+    for model in (FrozenEstimator(FOREST), fp.Forest.from_model(FOREST)):
+        small = fp.prune(model, X, Y, alpha=0.5)
+        np.testing.assert_array_equal(small.depths, expected.depths)
+        assert isinstance(small.to_native(), RandomForestRegressor)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames(frame):
+    columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
+    data = frame(columns)
+    model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(data, Y)
+    target = pd.Series(Y) if frame is pd.DataFrame else pl.Series(Y)
+    small = fp.prune(model, data, target, max_nodes=50, X_val=data, y_val=target)
+    assert small.n_nodes <= 50
+    np.testing.assert_allclose(small.to_native().predict(data), small.predict(data))
+
+
+def test_missing_values():
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    model = RandomForestRegressor(5, max_depth=5, random_state=0).fit(holes, Y)
+    small = fp.prune(model, holes, Y, alpha=0.5, polish="ridge")
+    np.testing.assert_allclose(small.to_native().predict(holes), small.predict(holes))
+
+
+# Degenerate input gives a sensible result.
+
+
+def test_a_constant_target_leaves_a_constant():
+    constant = np.full(len(Y), 3.0)
+    model = RandomForestRegressor(4, random_state=0).fit(X, constant)
+    for options in ({"alpha": 1.0}, {"alpha": 1.0, "polish": "ridge"}):
+        small = fp.prune(model, X, constant, **options)
+        assert small.n_trees == 0
+        np.testing.assert_allclose(small.to_native().predict(X_VAL), 3.0)
+    path = fp.prune_path(model, X, constant)
+    assert len(path) == 1
+    np.testing.assert_array_equal(path.score(X_VAL, np.full(len(Y_VAL), 3.0)), 1.0)
+    np.testing.assert_array_equal(path.score(X_VAL, np.full(len(Y_VAL), 4.0)), 0.0)
+
+
+def test_a_forest_pruned_for_a_constant_target_it_was_not_trained_for():
+    small = fp.prune(FOREST, X, np.full(len(Y), 3.0), alpha=1.0, polish="ridge")
+    np.testing.assert_allclose(small.predict(X), 3.0, atol=1e-6)
+
+
+def test_one_row():
+    for options in ({"alpha": 1.0}, {"max_nodes": 30, "polish": "ridge"}, {"joint": "ridge"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            small = fp.prune(FOREST, X[:1], Y[:1], **options)
+        assert np.isfinite(small.predict(X_VAL)).all()
+
+
+def test_one_tree():
+    model = RandomForestRegressor(1, max_depth=4, random_state=0).fit(X, Y)
+    small = fp.prune(model, X, Y, max_nodes=9)
+    assert 3 <= small.n_nodes <= 9
+    path = fp.prune_path(model, X, Y)
+    assert set(path.n_nodes) <= {
+        0,
+        *(fp.Forest.from_model(model).truncate(k).n_nodes for k in range(5)),
+    }
+
+
+def test_trees_that_are_the_same():
+    model = RandomForestRegressor(6, bootstrap=False, max_depth=4, random_state=0).fit(X, Y)
+    model.estimators_ = [model.estimators_[0]] * 6
+    for options in ({}, {"polish": "ridge"}, {"polish": "subset", "max_trees": 2}):
+        small = fp.prune(model, X, Y, alpha=0.5, **options)
+        assert np.isfinite(small.predict(X)).all()
+        assert small.loss < 1
+
+
+def test_trees_that_are_only_roots():
+    model = RandomForestRegressor(3, min_samples_leaf=len(Y), random_state=0).fit(X, Y)
+    small = fp.prune(model, X, Y, alpha=0.1, polish="ridge")
+    assert small.n_trees == 0
+    np.testing.assert_allclose(small.predict(X_VAL), Y.mean())
+    assert len(fp.prune_path(model, X, Y)) == 1
+
+
+def test_rows_without_weight_do_not_count():
+    weights = np.zeros(len(Y))
+    weights[:50] = 1.0
+    garbage = Y.copy()
+    garbage[50:] = 1e9
+    small = fp.prune(FOREST, X, garbage, alpha=0.5, sample_weight=weights)
+    expected = fp.prune(FOREST, X[:50], Y[:50], alpha=0.5)
+    np.testing.assert_array_equal(small.depths, expected.depths)
+
+
+def test_nothing_within_a_budget_is_told():
+    empty = fp.prune_path(FOREST, X, Y, alphas=[1e9])[0].n_bytes
+    with pytest.warns(UserWarning, match="Only a constant keeps to max_bytes"):
+        fp.prune(FOREST, X, Y, max_bytes=empty + 10, n_alphas=5)
+
+
+def test_running_out_of_sweeps_is_told():
+    with pytest.warns(ConvergenceWarning, match=r"after max_iter=1 sweeps.*raise max_iter"):
+        fp.prune(FOREST, X, Y, alpha=0.5, max_iter=1, local_search=False)
+
+
+def test_the_same_call_gives_the_same_model():
+    for options in ({}, {"local_search": "random", "random_state": 3}, {"joint": "ridge"}):
+        first, second = (fp.prune(MODELS[3], X, Y, alpha=0.3, **options) for _ in range(2))
+        np.testing.assert_array_equal(first.predict(X_VAL), second.predict(X_VAL))
+        one_thread = fp.prune(MODELS[3], X, Y, alpha=0.3, n_jobs=1, **options)
+        np.testing.assert_array_equal(first.depths, one_thread.depths)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "complaint"),
+    [
+        ({"alpha": -1.0}, ValueError, "alpha must be a finite number, not negative, got -1.0"),
+        ({"alpha": np.nan}, ValueError, "alpha must be a finite number"),
+        ({"alpha": "1"}, ValueError, "alpha must be a finite number"),
+        ({"alpha": 1.0, "max_nodes": 10}, ValueError, "alpha and max_nodes exclude each other"),
+        ({"alpha": 1.0, "tolerance": 0.1}, ValueError, "alpha and tolerance exclude"),
+        ({"max_nodes": 2}, ValueError, "a root and two leaves, got 2"),
+        ({"max_trees": 0}, ValueError, "max_trees must be a whole number, at least 1"),
+        ({"max_depth": 0}, ValueError, "max_depth must be a whole number, at least 1"),
+        ({"max_nodes": True}, ValueError, "max_nodes must be a whole number"),
+        ({"tolerance": 0.1}, ValueError, "need validation rows"),
+        ({"max_nodes": 10, "X_val": X}, ValueError, "X_val and y_val must be given together"),
+        ({"n_alphas": 0, "max_nodes": 9}, ValueError, "n_alphas must be a whole number"),
+        ({"rule": "subtree"}, ValueError, "rule must be 'layer', got 'subtree'"),
+        ({"weighting": "leaf"}, ValueError, "weighting must be 'node', 'depth' or an array"),
+        ({"joint": "lasso"}, ValueError, "joint must be None or 'ridge' or 'subset'"),
+        ({"polish": True}, ValueError, "polish must be None or"),
+        ({"local_search": 1}, ValueError, "local_search must be True or False or"),
+        ({"alpha2": -0.1}, ValueError, "alpha2 must be a finite number, not negative"),
+        ({"max_iter": 0}, ValueError, "max_iter must be a whole number, at least 1"),
+        ({"solver": "cplex"}, ValueError, "solver must be 'heuristic' or"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be None or a whole number but 0"),
+        ({"alpah": 1.0}, TypeError, "no option 'alpah'. Options are: rule, weighting"),
+        ({"sample_weight": np.ones(3)}, ValueError, "one entry for each of the 300 rows"),
+        ({"sample_weight": -np.ones(300)}, ValueError, "not negative"),
+    ],
+    ids=str,
+)
+def test_bad_calls_are_refused_with_a_reason(call, error, complaint):
+    with pytest.raises(error, match=complaint):
+        fp.prune(FOREST, X, Y, **call)
+
+
+def test_bad_data_is_refused_with_a_reason():
+    with pytest.raises(ValueError, match=r"y must have shape \(300,\)"):
+        fp.prune(FOREST, X, Y[:-1])
+    with pytest.raises(ValueError, match="y must be finite"):
+        fp.prune(FOREST, X, np.where(np.arange(len(Y)) == 3, np.nan, Y))
+    with pytest.raises(ValueError, match="3 columns, but the model was trained on 10"):
+        fp.prune(FOREST, X[:, :3], Y)
+    with pytest.raises(fp.UnsupportedModelError):
+        fp.prune("a model", X, Y)
+
+
+@pytest.mark.parametrize("alphas", [[], [-1.0], [np.inf], [[1.0]], 3.0])
+def test_bad_alphas_are_refused(alphas):
+    with pytest.raises(ValueError, match="alphas must be a list of finite numbers"):
+        fp.prune_path(FOREST, X, Y, alphas=alphas)
+
+
+def test_a_path_takes_max_trees_only_to_pick_trees():
+    with pytest.raises(ValueError, match=r"use path.select\(max_trees=...\)"):
+        fp.prune_path(FOREST, X, Y, max_trees=3)
+
+
+def test_pruned_forests_can_be_shown_and_pickled():
+    small = fp.prune(FOREST, X, Y, alpha=0.5)
+    assert repr(small).startswith(f"PrunedForest({small.n_trees} of 12 trees, ")
+    again = pickle.loads(pickle.dumps(small))
+    np.testing.assert_array_equal(again.predict(X), small.predict(X))
