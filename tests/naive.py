@@ -214,7 +214,7 @@ def objective(case, depths, weights, alpha):
         np.abs(intercept(roots, scale, base)).max(),
     )
     unit = variance(case.y, row_weights)
-    unit = 1.0 if unit <= (1e-12 * size) ** 2 else unit
+    unit = 1.0 if unit <= (1e-15 * size) ** 2 else unit
     value = float((row_weights[:, None] * error**2).sum()) / total / unit
     costs, K = layer_costs(roots, case.weighting)
     value += alpha / (K or 1) * sum(sum(cost[:k]) for cost, k in zip(costs, depths, strict=True))

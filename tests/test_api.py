@@ -380,3 +380,95 @@ def test_pruned_forests_can_be_shown_and_pickled():
     assert repr(small).startswith(f"PrunedForest({small.n_trees} of 12 trees, ")
     again = pickle.loads(pickle.dumps(small))
     np.testing.assert_array_equal(again.predict(X), small.predict(X))
+
+
+def test_trees_that_are_constant_on_the_rows_are_polished_away():
+    model = GradientBoostingRegressor(
+        n_estimators=60, max_depth=2, learning_rate=0.3, subsample=0.5, random_state=1
+    ).fit(X, Y)
+    near = np.flatnonzero((X[:, 3] < 0.4) & (X[:, 0] < 0.5))
+    for seed in range(6):
+        rows = np.random.default_rng(seed).permutation(near)[:25]
+        for options in ({"polish": "subset"}, {"polish": "ridge", "alpha2": 0.0}):
+            small = fp.prune(model, X[rows], Y[rows], alpha=0.01, **options)
+            loss = 1 - r2_score(Y[rows], small.predict(X[rows]))
+            assert small.loss == pytest.approx(loss, abs=1e-6)
+
+
+def test_a_budget_of_trees_does_not_cut_them_to_stumps():
+    small = fp.prune(FOREST, X, Y, max_trees=3, polish="ridge")
+    assert small.n_trees <= 3
+    assert small.max_depth > 2
+    assert small.loss < 0.3
+
+
+def test_a_tolerance_of_zero_takes_what_is_as_good_as_the_full_model():
+    small = fp.prune(MODELS[3], X, Y, tolerance=0, X_val=X_VAL, y_val=Y_VAL)
+    assert r2_score(Y_VAL, small.predict(X_VAL)) >= MODELS[3].score(X_VAL, Y_VAL) - 1e-8
+
+
+def test_a_tolerance_is_about_the_original_even_if_the_depth_is_limited():
+    path = fp.prune_path(FOREST, X, Y, max_depth=2, X_val=X_VAL, y_val=Y_VAL, n_alphas=5)
+    assert path.validation.full == pytest.approx(FOREST.score(X_VAL, Y_VAL))
+    with pytest.raises(ValueError, match="Raise tolerance"):
+        fp.prune(FOREST, X, Y, max_depth=1, tolerance=0.02, X_val=X_VAL, y_val=Y_VAL)
+
+
+def test_costs_made_for_the_forest_can_be_used_with_a_limit_of_depth():
+    forest = fp.Forest.from_model(FOREST)
+    for costs in (np.ones((12, 6)), np.ones(forest.n_nodes)):
+        small = fp.prune(FOREST, X, Y, alpha=0.2, max_depth=2, weighting=costs)
+        assert 0 < small.max_depth <= 2
+
+
+def test_the_result_does_not_depend_on_the_number_of_threads():
+    rows, target = make_friedman1(4200, noise=3.0, random_state=0)
+    model = RandomForestRegressor(24, max_depth=7, max_features=1, random_state=0, n_jobs=2)
+    model.fit(rows, target)
+    results = [
+        fp.prune(model, rows, target, alpha=0.1, joint="ridge", local_search=False, n_jobs=n)
+        for n in (1, 2, 5)
+    ]
+    for other in results[1:]:
+        np.testing.assert_array_equal(other.depths, results[0].depths)
+        np.testing.assert_array_equal(other.weights, results[0].weights)
+
+
+def test_a_small_pipeline_neither_holds_the_large_forest_nor_shares_its_transformers():
+    pipeline = make_pipeline(StandardScaler(), RandomForestRegressor(30, random_state=0)).fit(X, Y)
+    small = fp.prune(pipeline, X, Y, max_nodes=50)
+    assert len(pickle.dumps(small)) < 0.1 * len(pickle.dumps(pipeline))
+    means = pipeline[0].mean_.copy()
+    small.to_native().fit(X + 100, Y)
+    np.testing.assert_array_equal(pipeline[0].mean_, means)
+
+
+def test_validation_rows_alone_choose_the_best():
+    small = fp.prune(MODELS[3], X, Y, X_val=X_VAL, y_val=Y_VAL)
+    path = fp.prune_path(MODELS[3], X, Y)
+    assert small.alpha == path.alphas[np.argmax(path.score(X_VAL, Y_VAL))]
+    weights = np.where(X_VAL[:, 0] > 0.5, 1.0, 0.0)
+    garbage = np.where(weights > 0, Y_VAL, 1e6)
+    picks = [
+        fp.prune(MODELS[3], X, Y, X_val=X_VAL, y_val=y, sample_weight_val=weights)
+        for y in (Y_VAL, garbage)
+    ]
+    assert picks[0].alpha == picks[1].alpha
+    with pytest.raises(ValueError, match="alpha and X_val exclude each other"):
+        fp.prune(FOREST, X, Y, alpha=1.0, X_val=X_VAL, y_val=Y_VAL)
+
+
+def test_an_exact_solver_that_is_missing_is_told_at_once(monkeypatch):
+    import forestprune.subset
+
+    monkeypatch.setitem(forestprune.subset._EXACT, "scip", ("no_such_module", "pip install it"))
+    monkeypatch.setattr(fp.Forest, "from_model", lambda model: pytest.fail("too late"))
+    with pytest.raises(ImportError, match="pip install it"):
+        fp.prune(FOREST, X, Y, polish="subset", solver="scip")
+
+
+def test_what_is_inside_a_path_cannot_be_changed():
+    small = fp.prune_path(FOREST, X, Y, n_alphas=4)[2]
+    for array in (small.depths, small.weights):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0

@@ -267,3 +267,38 @@ def test_budgets_say_what_they_are():
 
 def test_showing_a_path(path):
     assert repr(path).startswith(f"PruningPath({len(path)} points, 0 to ")
+
+
+def test_one_standard_error_within_a_budget(path):
+    small = path.select(one_standard_error=True, max_nodes=40)
+    assert 0 < small.n_nodes <= 40
+
+
+def test_slices_are_refused(path):
+    with pytest.raises(TypeError):
+        path[1:3]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("depths", lambda a: a[:, :1]),
+        ("depths", lambda a: a - 1),
+        ("depths", lambda a: a + 1),
+        ("depths", lambda a: a.astype(float)),
+        ("weights", lambda a: a[:, :1]),
+        ("weights", lambda a: a * np.nan),
+        ("intercept", lambda a: np.tile(a, 2)),
+        ("alpha", lambda a: a[1:]),
+        ("alpha", lambda a: a.astype(str)),
+        ("validation/scores", lambda a: a[1:]),
+    ],
+)
+def test_damaged_paths_are_refused(path, tmp_path, name, change):
+    path.save(tmp_path / "path.npz")
+    with np.load(tmp_path / "path.npz") as archive:
+        arrays = dict(archive)
+    arrays[name] = change(arrays[name])
+    np.savez(tmp_path / "path.npz", **arrays)
+    with pytest.raises(fp.InvalidForestError, match="does not hold a pruning path"):
+        PruningPath.load(tmp_path / "path.npz")

@@ -1,7 +1,7 @@
 """prune() and prune_path(): the whole pipeline in a page."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune.encoding import encode
 from forestprune.options import Options, require_count, require_number
-from forestprune.path import Budget, PruningPath
+from forestprune.path import Budget, PruningPath, check_quality
+from forestprune.problem import cut_weighting
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
-from forestprune.solver import Solver
+from forestprune.solver import Point, Solver
 from forestprune.source import Source
+from forestprune.subset import check_solver
 
 HALVINGS = 8
 """How often the gap between the last alpha within a budget and the next is halved."""
@@ -34,6 +36,7 @@ def prune(
     X_val: Any = None,
     y_val: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    sample_weight_val: ArrayLike | None = None,
     n_alphas: int = 100,
     **options: Any,
 ) -> PrunedForest:
@@ -65,8 +68,9 @@ def prune(
     one_standard_error : bool
         The smallest model that is at most one standard error worse than the best, on validation
         rows.
-    X_val, y_val
-        Validation rows. With a budget the best model is the best on these, if given.
+    X_val, y_val, sample_weight_val
+        Validation rows, and their weights. With a budget, or nothing else, the best model is the
+        best on these.
     sample_weight : array-like of shape (m,), or None
     n_alphas : int
         Points of the path from which a budget or tolerance picks.
@@ -100,6 +104,7 @@ def prune(
         "max_bytes": max_bytes,
         "tolerance": tolerance,
         "one_standard_error": one_standard_error or None,
+        "X_val": X_val,
     }
     given = [name for name, value in wanted.items() if value is not None]
     if alpha is not None and given:
@@ -107,15 +112,24 @@ def prune(
             f"alpha and {given[0]} exclude each other: give alpha to say what size costs, or "
             f"{given[0]} to have alpha chosen."
         )
-    source = _opened(model, max_depth)
-    solver = _solver(source, X, y, sample_weight, how, picked)
+    check_quality(tolerance, one_standard_error)
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val)
+    by_quality = tolerance is not None or one_standard_error
+    if by_quality and held_out is None:
+        raise ValueError(
+            "tolerance and one_standard_error need validation rows, which the forest is not pruned "
+            "with: give X_val and y_val."
+        )
+    require_number("alpha", 1.0 if alpha is None else alpha)
+    source, solver = _open(model, X, y, sample_weight, how, max_depth, picked)
     if not given:
-        require_number("alpha", 1.0 if alpha is None else alpha)
         return PrunedForest.of(source, solver.solve_alone(1.0 if alpha is None else float(alpha)))
-    path = _walk(source, solver, solver.grid(n_alphas), X_val, y_val)
+    path = _validated(PruningPath(source, tuple(solver.path(solver.grid(n_alphas)))), held_out, how)
     chosen = path.choose(budget, tolerance, one_standard_error, path.validation)
-    if budget and tolerance is None and not one_standard_error:
-        path = _refined(path, chosen, budget, solver, X_val, y_val)
+    if budget and not by_quality:
+        more = _further_points(path, chosen, budget, solver)
+        points = sorted([*path.points, *more], key=lambda point: -point.alpha)
+        path = _validated(PruningPath(source, tuple(points)), held_out, how)
         chosen = path.choose(budget, None, False, path.validation)
     small = path[chosen]
     if not small.n_trees:
@@ -138,6 +152,7 @@ def prune_path(
     X_val: Any = None,
     y_val: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    sample_weight_val: ArrayLike | None = None,
     max_depth: int | None = None,
     max_trees: int | None = None,
     **options: Any,
@@ -152,7 +167,7 @@ def prune_path(
         Your own alphas. By default `n_alphas` of them, from the smallest at which nothing is kept
         down by equal factors, until the full model is reached.
     n_alphas : int
-    X_val, y_val
+    X_val, y_val, sample_weight_val
         Validation rows, for `PruningPath.validation` and `PruningPath.select`.
     max_depth : int or None
         No tree may be deeper: all are cut there to begin with.
@@ -181,32 +196,56 @@ def prune_path(
             "max_trees says how many trees polish='subset' picks at each point; for a budget, use "
             "path.select(max_trees=...)."
         )
-    source = _opened(model, max_depth)
-    solver = _solver(source, X, y, sample_weight, how, max_trees)
-    grid = solver.grid(n_alphas) if alphas is None else _checked_alphas(alphas)
-    return _walk(source, solver, grid, X_val, y_val)
+    given = None if alphas is None else _checked_alphas(alphas)
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val)
+    source, solver = _open(model, X, y, sample_weight, how, max_depth, max_trees)
+    grid = solver.grid(n_alphas) if given is None else given
+    return _validated(PruningPath(source, tuple(solver.path(grid))), held_out, how)
 
 
-def _opened(model: Any, max_depth: int | None) -> Source:
-    require_count("max_depth", max_depth, 1)
-    source = Source.of(model)
-    if max_depth is None:
-        return source
-    return source.with_forest(source.forest.truncate(max_depth))
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows to choose by."""
+
+    X: Any
+    y: ArrayLike
+    sample_weight: ArrayLike | None
+
+    @classmethod
+    def of(
+        cls, X_val: Any, y_val: ArrayLike | None, sample_weight_val: ArrayLike | None
+    ) -> "HeldOut | None":
+        """Return validation rows, if they are given; refuse half of them."""
+        if X_val is None and y_val is None and sample_weight_val is None:
+            return None
+        if X_val is None or y_val is None:
+            raise ValueError("X_val and y_val must be given together.")
+        return cls(X_val, y_val, sample_weight_val)
 
 
-def _solver(
-    source: Source,
+def _open(
+    model: Any,
     X: Any,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     options: Options,
+    max_depth: int | None,
     max_trees: int | None,
-) -> Solver:
+) -> tuple[Source, Solver]:
+    """Read the model, send the rows down its trees, pose the problem."""
+    require_count("max_depth", max_depth, 1)
+    if options.polish == "subset":
+        check_solver(options.solver)
+    source = Source.of(model)
+    if max_depth is not None:
+        options = replace(
+            options, weighting=cut_weighting(source.forest, options.weighting, max_depth)
+        )
+        source = source.cut(max_depth)
     encoding = encode(
         source.forest, source.transform(X), sample_weight=sample_weight, n_jobs=options.n_jobs
     )
-    return Solver(encoding, y, options, max_trees)
+    return source, Solver(encoding, y, options, max_trees)
 
 
 def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
@@ -216,46 +255,34 @@ def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
     return np.unique(given)[::-1]
 
 
-def _walk(
-    source: Source, solver: Solver, alphas: NDArray[np.float64], X_val: Any, y_val: ArrayLike | None
-) -> PruningPath:
-    points = tuple(solver.path(alphas))
-    return _validated(PruningPath(source, points), X_val, y_val, solver.options.n_jobs)
-
-
-def _validated(
-    path: PruningPath, X_val: Any, y_val: ArrayLike | None, n_jobs: int | None
-) -> PruningPath:
-    if X_val is None and y_val is None:
+def _validated(path: PruningPath, held_out: HeldOut | None, options: Options) -> PruningPath:
+    if held_out is None:
         return path
-    if X_val is None or y_val is None:
-        raise ValueError("X_val and y_val must be given together.")
-    return replace(path, validation=path.validate(X_val, y_val, n_jobs=n_jobs))
+    validation = path.validate(
+        held_out.X, held_out.y, sample_weight=held_out.sample_weight, n_jobs=options.n_jobs
+    )
+    return replace(path, validation=validation)
 
 
-def _refined(
-    path: PruningPath,
-    chosen: int,
-    budget: Budget,
-    solver: Solver,
-    X_val: Any,
-    y_val: ArrayLike | None,
-) -> PruningPath:
-    """Return the path with more alphas between the chosen point and the next, if that is too large.
+def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solver) -> list[Point]:
+    """Return points beside the path with which a budget is used up better.
 
-    So that a budget is used up even where the path makes a leap.
+    If trees are counted, those of the chosen point may keep more of their layers, whatever the
+    others would do. And between the chosen point and the next, if that is too large, there may be
+    others that are not.
     """
+    more: list[Point] = []
+    if budget.max_trees is not None:
+        more += solver.deepen(path.points[chosen], path.alphas[chosen + 1 :])
     if chosen + 1 == len(path) or budget.allows(path[chosen + 1]):
-        return path
-    points = list(path.points)
-    within, beyond = points[chosen], points[chosen + 1]
+        return more
+    within, beyond = path.points[chosen], path.points[chosen + 1]
     for _ in track(range(HALVINGS), "refining", HALVINGS):
         solver.go_to(within)
         point = solver.solve(float(np.sqrt(within.alpha * beyond.alpha)))
-        points.append(point)
+        more.append(point)
         if budget.allows(PrunedForest.of(path.source, point)):
             within = point
         else:
             beyond = point
-    points.sort(key=lambda point: -point.alpha)
-    return _validated(PruningPath(path.source, tuple(points)), X_val, y_val, solver.options.n_jobs)
+    return more

@@ -1,4 +1,4 @@
-"""A first look: fit a forest to the bundled data, prune it to a few budgets, show what that costs."""
+"""A first look: a forest fitted to the bundled data, pruned to a few budgets."""
 
 import time
 from typing import Any

@@ -1,5 +1,6 @@
 """scikit-learn meta-estimators: fit a forest, or take a fitted one, and prune it."""
 
+from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
@@ -10,31 +11,23 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from forestprune.api import prune, prune_path
-from forestprune.options import Joint, Polish, Weighting, require
-from forestprune.path import Budget, PruningPath, Validation
+from forestprune.options import Joint, Options, Polish, Weighting, require, require_number
+from forestprune.path import Budget, PruningPath, Validation, check_quality
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
 from forestprune.source import is_a
-
-_OPTIONS = (
-    "rule",
-    "weighting",
-    "joint",
-    "alpha2",
-    "polish",
-    "local_search",
-    "max_iter",
-    "solver",
-    "time_limit",
-    "random_state",
-    "n_jobs",
-)
 
 
 class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share: a fitted forest in, the small model out."""
 
     estimator: Any
+    max_nodes: int | None
+    max_trees: int | None
+    max_depth: int | None
+    max_bytes: int | None
+    tolerance: float | None
+    one_standard_error: bool
     n_jobs: int | None
     pruned_: PrunedForest
     n_iter_: int
@@ -68,7 +61,18 @@ class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # ty
         return tags
 
     def _options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _OPTIONS}
+        return {field.name: getattr(self, field.name) for field in fields(Options)}
+
+    def _check(self) -> None:
+        """Refuse what is wrong before a forest is fitted, which may take hours."""
+        Options.of(self._options())
+        check_quality(self.tolerance, self.one_standard_error)
+        Budget(
+            max_nodes=self.max_nodes,
+            max_trees=self.max_trees,
+            max_depth=self.max_depth,
+            max_bytes=self.max_bytes,
+        )
 
     def _model(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
         """Return the estimator as it is if it is fitted, else a clone fitted to the rows."""
@@ -97,7 +101,7 @@ class ForestPruneRegressor(_PrunedRegressor):
     validation_fraction : float or None
         Share of the rows to choose the point of the path by; the forest is neither fitted to them,
         unless it was fitted before, nor pruned with them. `tolerance` and `one_standard_error`
-        need it.
+        need it; without a budget the best point on these rows is taken.
     rule, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
         How to prune: see :class:`forestprune.Options`. `random_state` also draws the validation
         rows.
@@ -186,7 +190,10 @@ class ForestPruneRegressor(_PrunedRegressor):
         from sklearn.model_selection import train_test_split  # not needed to predict
 
         validate_data(self, X, y, skip_check_array=True)
-        X_val = y_val = None
+        self._check()
+        X_val = y_val = weights_val = None
+        if self.alpha is not None:
+            require_number("alpha", self.alpha)
         if self.validation_fraction is not None:
             require(
                 "validation_fraction",
@@ -202,7 +209,7 @@ class ForestPruneRegressor(_PrunedRegressor):
                 test_size=self.validation_fraction,
                 random_state=self.random_state,
             )
-            sample_weight = weights[0] if weights else None
+            sample_weight, weights_val = weights if weights else (None, None)
         elif self.tolerance is not None or self.one_standard_error:
             raise ValueError(
                 "tolerance and one_standard_error need rows to choose by: set "
@@ -223,6 +230,7 @@ class ForestPruneRegressor(_PrunedRegressor):
                 X_val=X_val,
                 y_val=y_val,
                 sample_weight=sample_weight,
+                sample_weight_val=weights_val,
                 n_alphas=self.n_alphas,
                 **self._options(),
             )
@@ -332,12 +340,18 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         from sklearn.model_selection import check_cv  # not needed to predict
 
         validate_data(self, X, y, skip_check_array=True)
+        self._check()
         X, y, sample_weight = indexable(X, y, sample_weight)
+        folds = list(check_cv(self.cv).split(X, y))
+        if self.one_standard_error and len(folds) < 2:
+            raise ValueError(
+                "one_standard_error needs at least two folds to tell how much scores scatter, got "
+                f"{len(folds)}."
+            )
         budget = Budget(
             max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes
         )
         path = self._path(self._model(X, y, sample_weight), X, y, sample_weight, self.alphas)
-        folds = list(check_cv(self.cv).split(X, y))
         scored = [
             self._score_fold(path, X, y, sample_weight, train, test)
             for train, test in track(folds, "cross-validating", len(folds))
@@ -345,7 +359,9 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         self.scores_ = np.array([scores for scores, _ in scored]).T
         validation = Validation(
             scores=self.scores_.mean(axis=1),
-            standard_errors=self.scores_.std(axis=1, ddof=1) / np.sqrt(len(folds)),
+            # One fold cannot say how much they scatter.
+            standard_errors=self.scores_.std(axis=1, ddof=min(1, len(folds) - 1))
+            / np.sqrt(len(folds)),
             full=float(np.mean([full for _, full in scored])),
         )
         self.path_ = PruningPath(path.source, path.points, validation)

@@ -50,13 +50,13 @@ class Options:
         deterministically. "random": as in the paper, drop a random tree and let the first absent
         one in. "correlated": the same, but in comes the tree most correlated with the residual.
     max_iter : int
-        Sweeps over all trees at most, for each alpha.
+        Sweeps over all trees at most, for each alpha; a local search has as many for each move.
     solver : "heuristic", "scip" or "gurobi"
         How the best subset is found: by iterative hard thresholding and swaps, or exactly by
         mixed-integer programming (``pip install "forestprune[mip]"``, or ``gurobipy``).
     time_limit : float
-        Seconds for an exact solver.
-    random_state : int, Generator, RandomState or None
+        Seconds for an exact solver, for each model that it polishes: on a path that is each point.
+    random_state : int, RandomState or None
         For the random local search.
     n_jobs : int or None
         Threads; None takes every core.
@@ -84,6 +84,8 @@ class Options:
         require_number("alpha2", self.alpha2)
         require("max_iter", self.max_iter, "a whole number, at least 1", partial(_is_count, 1))
         require_number("time_limit", self.time_limit)
+        if self.time_limit == 0:
+            raise ValueError("time_limit must be positive, got 0.")
         if self.n_jobs is not None:
             require("n_jobs", self.n_jobs, "None or a whole number but 0", _is_job_count)
 
@@ -118,8 +120,10 @@ def require_count(name: str, value: Any, least: int, why: str = "") -> None:
 
 
 def _is_among(choices: tuple[Any, ...], value: Any) -> bool:
-    # By type too: 1 equals True, but is none of the choices.
-    return any(type(value) is type(choice) and value == choice for choice in choices)
+    if isinstance(value, (bool, np.bool_)):
+        return any(choice is bool(value) for choice in choices)
+    # Anything but None and strings could equal True, or be an array.
+    return (value is None or isinstance(value, str)) and value in choices
 
 
 def _is_number(value: Any) -> bool:

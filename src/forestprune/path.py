@@ -1,5 +1,6 @@
 """The trade-off between size and error: pruned forests for falling alphas, and choosing one."""
 
+import operator
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -66,6 +67,16 @@ class Budget:
         return ", ".join(f"{name}={limit}" for name, limit in given.items())
 
 
+def check_quality(tolerance: float | None, one_standard_error: bool) -> None:
+    """Refuse what cannot be chosen by."""
+    if tolerance is not None:
+        require_number("tolerance", tolerance)
+    if not isinstance(one_standard_error, (bool, np.bool_)):
+        raise ValueError(f"one_standard_error must be True or False, got {one_standard_error!r}.")
+    if tolerance is not None and one_standard_error:
+        raise ValueError("tolerance and one_standard_error exclude each other; give one.")
+
+
 @dataclass(frozen=True, eq=False)
 class Validation:
     """How the points of a path do on rows that they were not pruned with.
@@ -73,7 +84,7 @@ class Validation:
     Attributes
     ----------
     scores : float64 array of shape (n_alphas,)
-        R squared of each point.
+        R squared of each point; of several outputs together, weighted by their variance.
     standard_errors : float64 array of shape (n_alphas,)
         Standard error of each of these, from the scatter of the squared errors over rows or folds.
     full : float
@@ -159,7 +170,7 @@ class PruningPath:
         return len(self.points)
 
     def __getitem__(self, index: int) -> PrunedForest:
-        return PrunedForest.of(self.source, self.points[index])
+        return PrunedForest.of(self.source, self.points[operator.index(index)])
 
     def __iter__(self) -> Iterator[PrunedForest]:
         return (self[index] for index in range(len(self)))
@@ -207,15 +218,18 @@ class PruningPath:
             effective = float(weights.sum() ** 2 / (weights**2).sum())
             return average, float(np.sqrt(spread / effective))
 
-        roots = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
-        full = loss(forest.depths, np.ones(forest.n_trees), roots)[0]
+        original = self.source.original.predict(self.source.transform(X), n_jobs=n_jobs)
+        errors = (target - np.reshape(original, (encoding.n_rows, -1)).T) ** 2
+        full = float(np.average(errors.sum(axis=0), weights=weights))
         pairs = [loss(point.depths, point.weights, point.intercept) for point in self.points]
-        losses, errors = np.array(pairs).reshape(-1, 2).T
+        losses, standard_errors = np.array(pairs).reshape(-1, 2).T
         # As scikit-learn has it: a constant target that is met scores 1, else 0.
         if variance == 0.0:
             met = [float(value == 0.0) for value in (*losses, full)]
-            return Validation(np.array(met[:-1]), np.zeros_like(errors), met[-1])
-        return Validation(1.0 - losses / variance, errors / variance, 1.0 - full / variance)
+            return Validation(np.array(met[:-1]), np.zeros_like(losses), met[-1])
+        return Validation(
+            1.0 - losses / variance, standard_errors / variance, 1.0 - full / variance
+        )
 
     def select(
         self,
@@ -276,8 +290,7 @@ class PruningPath:
                 "Say what to select by: max_nodes, max_trees, max_depth, max_bytes, tolerance or "
                 "one_standard_error; or give validation rows to take the best."
             )
-        if tolerance is not None and one_standard_error:
-            raise ValueError("tolerance and one_standard_error exclude each other; give one.")
+        check_quality(tolerance, one_standard_error)
         if validation is None and (tolerance is not None or one_standard_error):
             raise ValueError(
                 "tolerance and one_standard_error need validation rows: give X and y to select(), "
@@ -285,21 +298,24 @@ class PruningPath:
             )
         losses = self.losses if validation is None else 1.0 - validation.scores
         allowed = np.ones(len(self), dtype=np.bool_)
-        if validation is not None and tolerance is not None:
-            require_number("tolerance", tolerance)
-            allowed = validation.scores >= validation.full - tolerance
-        elif validation is not None and one_standard_error:
-            best = int(np.argmax(validation.scores))
-            least = validation.scores[best] - validation.standard_errors[best]
-            allowed = validation.scores >= least
-        if not allowed.any():
-            raise ValueError(
-                f"No point of the path is within tolerance={tolerance} of the full model's "
-                f"validation R squared, {validation.full if validation else 0:.4g}; the best has "
-                f"{1.0 - losses.min():.4g}. Raise tolerance, or polish."
-            )
         for name, limit in budget.limits():
             allowed &= getattr(self, name) <= limit
+        if validation is not None and tolerance is not None:
+            # The full model at the end of a path is the same but for rounding.
+            least = validation.full - tolerance - 1e-9 * (1.0 + abs(validation.full))
+            allowed &= validation.scores >= least
+        elif validation is not None and one_standard_error and allowed.any():
+            within = np.flatnonzero(allowed)
+            best = within[np.argmax(validation.scores[within])]
+            least = validation.scores[best] - validation.standard_errors[best]
+            allowed &= validation.scores >= least
+        if validation is not None and tolerance is not None and not allowed.any():
+            raise ValueError(
+                f"No point of the path{f' within {budget}' if budget else ''} comes within "
+                f"tolerance={tolerance} of the full model's validation R squared, "
+                f"{validation.full:.4g}; the best of all has {1.0 - losses.min():.4g}. Raise "
+                "tolerance, or polish."
+            )
         smallest_first = tolerance is not None or one_standard_error
         keys = (losses, self.n_nodes) if smallest_first else (self.n_nodes, losses)
         ranked = np.lexsort(keys)
@@ -365,6 +381,7 @@ class PruningPath:
         try:
             forest = Forest.unpack(groups["forest"], metadata["forest"])
             columns = [groups[""][name] for name in _COLUMNS]
+            _check_columns(forest, dict(zip(_COLUMNS, columns, strict=True)))
             points = tuple(
                 Point(float(alpha), depths, weights, intercept, float(o), float(loss), int(n), info)
                 for alpha, depths, weights, intercept, o, loss, n, info in zip(
@@ -377,7 +394,11 @@ class PruningPath:
                 validation = Validation(
                     held_out["scores"], held_out["standard_errors"], float(held_out["full"])
                 )
-        except (KeyError, TypeError, AttributeError) as error:
+                if {a.shape for a in (validation.scores, validation.standard_errors)} != {
+                    (len(points),)
+                }:
+                    raise ValueError("there must be one validation score for each point")
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InvalidForestError(
                 f"{os.fspath(path)} does not hold a pruning path, or not all of one ({error})."
             ) from error
@@ -393,3 +414,21 @@ class PruningPath:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
+
+
+def _check_columns(forest: Forest, columns: dict[str, NDArray[Any]]) -> None:
+    """Refuse columns that do not fit the forest: kernels index by depths without looking."""
+    n = len(columns["alpha"])
+    widths = {"depths": forest.n_trees, "weights": forest.n_trees, "intercept": forest.n_outputs}
+    shapes = {name: (n, widths[name]) if name in widths else (n,) for name in _COLUMNS}
+    for name, column in columns.items():
+        kinds = "iu" if name in ("depths", "n_iter") else "f"
+        if column.shape != shapes[name] or column.dtype.kind not in kinds:
+            raise ValueError(
+                f"{name} must have shape {shapes[name]}, got {column.shape} of {column.dtype}"
+            )
+        if not np.isfinite(column).all():
+            raise ValueError(f"{name} must be finite")
+    depths = columns["depths"]
+    if (depths < 0).any() or (depths > forest.depths).any():
+        raise ValueError("depths must not be negative or greater than those of the trees")

@@ -146,6 +146,14 @@ class Polisher:
                 self._moments[changed] += new.T @ self.problem.residual[output, start:stop]
         self._gram[np.ix_(changed, kept)] = products
         self._gram[np.ix_(kept, changed)] = products.T
+        # What a column that is constant on these rows has left is rounding, and not symmetric.
+        total = float(self._weight.sum())
+        size = total * (self._means[changed] ** 2).sum(axis=1)
+        constant = changed[products[np.arange(changed.size), among] <= 1e-24 * size]
+        self._gram[constant] = self._gram[:, constant] = 0.0
+        self._moments[constant] = 0.0
+        within = np.ix_(changed, changed)
+        self._gram[within] = 0.5 * (self._gram[within] + self._gram[within].T)
 
 
 def _solve(matrix: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:

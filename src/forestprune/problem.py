@@ -157,7 +157,7 @@ def pose(
     variation = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum()) * rows
     # Targets that differ by no more than rounding are constant; errors are then taken as they are.
     size = max(float(np.abs(mean).max()), float(np.abs(intercept).max()))
-    if variation <= rows * (1e-12 * size) ** 2:
+    if variation <= rows * (1e-15 * size) ** 2:
         variation = float(rows)
     residual = target - intercept[:, np.newaxis]
     if weights is not None:
@@ -204,6 +204,14 @@ def _costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
     # A forest whose layers all cost nothing has nothing to divide by either.
     np.cumsum(layers / (total or 1.0), axis=1, out=costs[:, 1:])
     return seal(costs)
+
+
+def cut_weighting(forest: Forest, weighting: Weighting, depth: int) -> Weighting:
+    """Return what is left of costs made for `forest` once it is cut at `depth`."""
+    given = np.asarray(weighting)
+    if given.shape == (forest.n_trees, forest.max_depth):
+        return given[:, :depth]
+    return given[forest.node_depths <= depth] if given.shape == (forest.n_nodes,) else weighting
 
 
 def _custom_layers(

@@ -11,11 +11,26 @@ PATIENCE = 2.0
 """Seconds before a bar appears."""
 
 
+_showing = False
+
+
 def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
-    """Yield from `items`; show how many of `total` are done if it takes long."""
-    if not _somebody_looks():
+    """Yield from `items`; show how many of `total` are done if it takes long.
+
+    Within a loop that is tracked already, nothing more is shown.
+    """
+    global _showing
+    if _showing or not _somebody_looks():
         yield from items
         return
+    _showing = True
+    try:
+        yield from _with_bar(items, description, total)
+    finally:
+        _showing = False
+
+
+def _with_bar(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
     from rich.console import Console
     from rich.progress import Progress
 

@@ -31,7 +31,7 @@ class PrunedForest:
     alpha : float
         What cost was weighted with.
     objective : float
-        What was minimised, at these depths and weights: see :class:`forestprune.Options`.
+        What was minimised, at these depths and weights: see :func:`forestprune.prune`.
     loss : float
         Mean squared error over var(y), on the rows that the forest was pruned with.
     n_iter : int
@@ -62,8 +62,7 @@ class PrunedForest:
             loss=point.loss,
             n_iter=point.n_iter,
             report=point.report,
-            # The small model needs what stands around the forest, not the large forest.
-            source=None if source.pipeline is None else source.with_forest(_nothing(source)),
+            source=source.surroundings(),
         )
 
     @property
@@ -130,8 +129,3 @@ def _cut(forest: Forest, point: Point) -> Forest:
     roots = kept.value[kept.offsets[:-1]]
     base = kept.base + (point.intercept - before) + (kept.scale - scale) @ roots
     return replace(kept, scale=scale, base=base).compact()
-
-
-def _nothing(source: Source) -> Forest:
-    """Return the forest without its trees."""
-    return source.forest.truncate(0).compact()

@@ -21,7 +21,7 @@ TRIES_OF_WEIGHTS = 32
 BUDGET = 4e7
 """Rows times trees that it may go through at each alpha, about; one move is always tried."""
 
-ON_PATH = 8
+ON_PATH = 4
 """On a path it is less by this factor: each solution begins with what the last one found."""
 
 
@@ -46,10 +46,11 @@ def search_in_order(
     A tree that was moved is held until the others have answered, then may change too.
     Deterministic.
     """
-    size = descent.depths.size * descent.problem.encoding.n_rows
-    affordable = BUDGET / max(size, 1) / (ON_PATH if on_path else 1)
+    forest = descent.problem.encoding.forest
+    size = forest.n_trees * descent.problem.encoding.n_rows + forest.n_nodes
     most = TRIES if descent.problem.joint is None else TRIES_OF_WEIGHTS
-    tries = int(min(max(affordable, 1), most))
+    tries = min(BUDGET / max(size, 1), most) / (ON_PATH if on_path else 1)
+    tries = max(int(tries), 1)
     better = True
     while better and tries > 0:
         better = False

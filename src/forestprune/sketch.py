@@ -20,6 +20,9 @@ LEAST_ROWS = 4096
 LEAST_SHARE = 0.3
 """What the cells must explain of the trees' layers to be worth their while."""
 
+PROBED_TREES = 8
+"""Trees that show how much that is."""
+
 SAMPLED_ROWS = 8192
 SAMPLED_TREES = 32
 """Rows and trees from which cells are made."""
@@ -47,17 +50,15 @@ def add_sketch(encoding: Encoding, steps: Steps, n_jobs: int | None) -> Steps:
         ]
         run_in_threads(kernels.sketch_layers, tasks, n_jobs, "sketching layers")
 
-    pieces = split_range(forest.n_trees, 4 * thread_count(n_jobs))
-    # A few trees show whether the others are alike.
-    tried = [(first, first + 1) for first, _ in pieces]
-    fill(tried)
-    some = [first for first, _ in tried]
+    # A few trees show whether the others are alike; always the same few.
+    some = np.unique(np.linspace(0, forest.n_trees - 1, PROBED_TREES).astype(np.int64))
+    fill([(tree, tree + 1) for tree in some])
     known = float((share[some] ** 2).sum())
     deeper = np.maximum(np.diff(steps.reach[some], axis=1), 0.0)
     all_of_it = float((deeper**2).sum())
     if known < LEAST_SHARE * all_of_it:
         return steps
-    fill([(first + 1, last) for first, last in pieces])
+    fill(split_range(forest.n_trees, 4 * thread_count(n_jobs)))
     return steps._replace(share=share, rest=rest)
 
 

@@ -16,6 +16,7 @@ from forestprune.polish import Polished, Polisher
 from forestprune.problem import pose
 from forestprune.progress import track
 from forestprune.search import better_of, search_in_order, search_randomly
+from forestprune.validation import seal
 
 SMALLEST_ALPHA = 1e-6
 """Where a grid of alphas ends at the latest, relative to where it begins."""
@@ -80,7 +81,7 @@ class Solver:
             n_jobs=options.n_jobs,
         )
         self._descent = Descent(self.problem, n_jobs=options.n_jobs)
-        self._polisher = Polisher(self.problem)
+        self._polisher = None if options.polish is None else Polisher(self.problem)
         self._random = check_random_state(options.random_state)
 
     def grid(self, n_alphas: int) -> NDArray[np.float64]:
@@ -158,9 +159,23 @@ class Solver:
         pairs = zip(solutions, sweeps, strict=True)
         return [self._point(*pair) for pair in track(pairs, "polishing", len(solutions))]
 
+    def deepen(self, point: Point, alphas: NDArray[np.float64]) -> list[Point]:
+        """Solve for more, falling alphas with no other trees than those of `point`."""
+        descent = self._descent
+        self.go_to(point)
+        absent = [int(tree) for tree in np.flatnonzero(point.depths == 0)]
+        points = []
+        for alpha in track(alphas, "deepening", alphas.size):
+            begun = descent.sweeps
+            descent.descend(float(alpha), self.options.max_iter, held=absent)
+            points.append(self._point(descent.solution(float(alpha)), descent.sweeps - begun))
+        return points
+
     def go_to(self, point: Point) -> None:
         """Let the next solution begin at `point`."""
-        weights = np.ones_like(point.weights) if self.options.joint is None else point.weights
+        weights = np.ones(point.weights.size)
+        if self.options.joint is not None:
+            weights = np.where(point.depths > 0, point.weights, weights)
         self._descent.move_to(point.depths, weights)
 
     def _descend(self, alpha: float, *, on_path: bool) -> Solution:
@@ -200,9 +215,9 @@ class Solver:
             loss, report = polished.loss, polished.report
         return Point(
             alpha=solution.alpha,
-            depths=depths,
-            weights=np.where(depths > 0, weights, 0.0),
-            intercept=intercept,
+            depths=seal(depths),
+            weights=seal(np.where(depths > 0, weights, 0.0)),
+            intercept=seal(np.array(intercept)),
             objective=loss + problem.penalty(depths, weights, solution.alpha),
             loss=loss,
             n_iter=n_iter,
@@ -211,14 +226,14 @@ class Solver:
 
     def _polish(self, depths: NDArray[np.int64]) -> Polished | None:
         options = self.options
+        if self._polisher is None:
+            return None
         if options.polish == "ridge":
             return self._polisher.ridge(depths, options.alpha2)
-        if options.polish == "subset":
-            return self._polisher.subset(
-                depths,
-                max_trees=self.max_trees,
-                alpha2=options.alpha2,
-                solver=options.solver,
-                time_limit=options.time_limit,
-            )
-        return None
+        return self._polisher.subset(
+            depths,
+            max_trees=self.max_trees,
+            alpha2=options.alpha2,
+            solver=options.solver,
+            time_limit=options.time_limit,
+        )

@@ -10,10 +10,25 @@ from forestprune.forest import Forest
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A forest and the pipeline that it is the last step of, if any."""
+    """A forest and the pipeline that it is the last step of, if any.
+
+    Attributes
+    ----------
+    forest : Forest
+        What is pruned.
+    pipeline : Pipeline or None
+    uncut : Forest or None
+        The original forest, if `forest` is that one cut at a depth already.
+    """
 
     forest: Forest
     pipeline: Any = None
+    uncut: Forest | None = None
+
+    @property
+    def original(self) -> Forest:
+        """The forest as it was."""
+        return self.forest if self.uncut is None else self.uncut
 
     @classmethod
     def of(cls, model: Any) -> "Source":
@@ -39,16 +54,23 @@ class Source:
         return self.pipeline[:-1].transform(X)
 
     def wrap(self, native: Any) -> Any:
-        """Put a model in the forest's place in a copy of the pipeline."""
+        """Put a model in the forest's place, in a copy of the pipeline."""
         if self.pipeline is None:
             return native
+        steps = self.pipeline.steps
         pipeline = copy.copy(self.pipeline)
-        pipeline.steps = [*self.pipeline.steps[:-1], (self.pipeline.steps[-1][0], native)]
+        pipeline.steps = [*copy.deepcopy(steps[:-1]), (steps[-1][0], native)]
         return pipeline
 
-    def with_forest(self, forest: Forest) -> "Source":
-        """Return this source with another forest."""
-        return replace(self, forest=forest)
+    def cut(self, depth: int) -> "Source":
+        """Return this source with no tree deeper than `depth`."""
+        return replace(self, forest=self.forest.truncate(depth), uncut=self.original)
+
+    def surroundings(self) -> "Source | None":
+        """Return what stands around the forest, without the forest; None if that is nothing."""
+        if self.pipeline is None:
+            return None
+        return Source(self.forest.truncate(0).compact(), self.wrap(None))
 
 
 def is_a(model: Any, module: str, name: str) -> bool:

@@ -202,6 +202,12 @@ def _checked_problem(
     return _Problem(G, m, np.broadcast_to(r, (p,)), float(penalty), limit)
 
 
+def check_solver(solver: str) -> None:
+    """Refuse an exact solver that is not installed, before anything else is done."""
+    if solver in _EXACT:
+        _import_solver(solver)
+
+
 def _import_solver(solver: str) -> ModuleType:
     module, command = _EXACT[solver]
     try:
