@@ -42,9 +42,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         ForestPruneRegressor(RandomForestRegressor(4, random_state=0), polish="ridge"),
-        ForestPruneRegressor(
-            GradientBoostingRegressor(n_estimators=20, random_state=0)
-        ),
+        ForestPruneRegressor(GradientBoostingRegressor(n_estimators=20, random_state=0)),
         ForestPruneRegressorCV(RandomForestRegressor(3, random_state=0), cv=2, n_alphas=4),
     ],
     expected_failed_checks=expected_failures,
