@@ -459,9 +459,9 @@ def test_validation_rows_alone_choose_the_best():
 
 
 def test_an_exact_solver_that_is_missing_is_told_at_once(monkeypatch):
-    import forestprune.subset
+    from forestprune import subset_exact
 
-    monkeypatch.setitem(forestprune.subset._EXACT, "scip", ("no_such_module", "pip install it"))
+    monkeypatch.setitem(subset_exact.EXACT, "scip", ("no_such_module", "pip install it"))
     monkeypatch.setattr(fp.Forest, "from_model", lambda model: pytest.fail("too late"))
     with pytest.raises(ImportError, match="pip install it"):
         fp.prune(FOREST, X, Y, polish="subset", solver="scip")

@@ -8,7 +8,7 @@ def test_the_demo_shows_the_trade_off(capsys):
     lines = [line for line in capsys.readouterr().out.splitlines() if "│" in line]
     rows = [[cell.strip() for cell in line.strip("│ ").split("│")] for line in lines]
     assert [row[0] for row in rows][:1] == ["full forest"]
-    assert [row[0] for row in rows][3:] == [f"at most {n:,} nodes" for n in demo.BUDGETS]
+    assert [row[0] for row in rows][3:] == [f"{n:,} nodes" for n in demo.BUDGETS]
     nodes = [int(row[1].replace(",", "")) for row in rows]
     for count, budget in zip(nodes[3:], demo.BUDGETS, strict=True):
         assert 0 < count <= budget

@@ -296,8 +296,8 @@ def test_an_exact_solver_finds_the_optimum(solver):
 @pytest.mark.parametrize("solver", EXACT)
 def test_an_exact_solver_needs_no_good_start(solver, monkeypatch):
     available(solver)
-    monkeypatch.setattr(subset._Search, "best", worse_start)
-    monkeypatch.setattr(subset._Search, "descend", lambda self, fit: fit)
+    monkeypatch.setattr(subset.Search, "best", worse_start)
+    monkeypatch.setattr(subset.Search, "descend", lambda self, fit: fit)
     for seed in range(25):
         X, y, options = seeded(seed, p_max=7)
         solution = solve(X, y, solver=solver, **options)
@@ -309,8 +309,8 @@ def test_an_exact_solver_needs_no_good_start(solver, monkeypatch):
 @pytest.mark.parametrize("solver", EXACT)
 def test_an_exact_solver_on_singular_matrices(solver, monkeypatch):
     available(solver)
-    monkeypatch.setattr(subset._Search, "best", worse_start)
-    monkeypatch.setattr(subset._Search, "descend", lambda self, fit: fit)
+    monkeypatch.setattr(subset.Search, "best", worse_start)
+    monkeypatch.setattr(subset.Search, "descend", lambda self, fit: fit)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 3)), rng.normal(size=12)
     zero = np.zeros((12, 1))

@@ -15,7 +15,7 @@ from forestprune.progress import track
 from forestprune.pruned import PrunedForest
 from forestprune.solver import Point, Solver
 from forestprune.source import Source
-from forestprune.subset import check_solver
+from forestprune.subset_exact import check_solver
 
 HALVINGS = 8
 """How often the gap between the last alpha within a budget and the next is halved."""

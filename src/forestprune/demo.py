@@ -14,8 +14,7 @@ from forestprune.api import prune_path
 from forestprune.datasets import load_wine_quality
 from forestprune.pruned import PrunedForest, file_size
 
-BUDGETS = (20_000, 5_000, 2_000, 500, 100)
-TOLERANCE = 0.05
+BUDGETS = (50_000, 20_000, 5_000, 2_000, 500, 100)
 
 
 def main(n_trees: int = 100) -> None:
@@ -34,7 +33,7 @@ def main(n_trees: int = 100) -> None:
     model = RandomForestRegressor(n_trees, max_features=1 / 3, n_jobs=-1, random_state=0)
     model.fit(X_fit, y_fit)
     fitted = time.perf_counter()
-    path = prune_path(model, X_prune, y_prune, polish="ridge", X_val=X_val, y_val=y_val)
+    path = prune_path(model, X_prune, y_prune, polish="ridge", alpha2=0.1, X_val=X_val, y_val=y_val)
     done = time.perf_counter()
     console.print(
         f"{len(path)} pruned forests, each of them polished and validated, in "
@@ -63,9 +62,9 @@ def main(n_trees: int = 100) -> None:
 
     add("full forest", model)
     add_pick("best on validation rows", path.select(max_nodes=path.source.forest.n_nodes))
-    add_pick(f"within {TOLERANCE} of the full R²", path.select(tolerance=TOLERANCE))
+    add_pick("one standard error", path.select(one_standard_error=True))
     for budget in BUDGETS:
-        add_pick(f"at most {budget:,} nodes", path.select(max_nodes=budget))
+        add_pick(f"{budget:,} nodes", path.select(max_nodes=budget))
     console.print(table)
     console.print(
         "Every row is a RandomForestRegressor that predicts without forestprune installed. The "
