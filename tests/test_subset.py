@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from forestprune import subset
+from forestprune import subset, subset_search
 from forestprune.subset import best_subset
 
 EXACT = ["scip", "gurobi"]
@@ -170,7 +170,7 @@ def test_no_single_move_improves_a_larger_problem(penalty):
 def test_shaking_stops_where_it_becomes_too_much_work(monkeypatch):
     X, y, options = seeded(0)
     long = solve(X, y, **options).objective
-    monkeypatch.setattr(subset, "_SHAKING_WORK", 0.0)
+    monkeypatch.setattr(subset_search, "SHAKING_WORK", 0.0)
     assert solve(X, y, **options).objective >= long - 1e-12
 
 

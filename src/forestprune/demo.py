@@ -41,7 +41,7 @@ def main(n_trees: int = 100) -> None:
     )
 
     table = Table(title="Wine quality: one forest, pruned to budgets", title_justify="left")
-    for heading in ("", "nodes", "trees", "depth", "file, kB", "test R²", "prediction, ms"):
+    for heading in ("", "nodes", "trees", "depth", "file, kB", "test R²", "predict ms"):
         table.add_column(heading, justify="left" if not heading else "right")
 
     def add(name: str, native: RandomForestRegressor) -> None:
@@ -61,8 +61,8 @@ def main(n_trees: int = 100) -> None:
         add(name, pick.to_native())
 
     add("full forest", model)
-    add_pick("best on validation rows", path.select(max_nodes=path.source.forest.n_nodes))
-    add_pick("one standard error", path.select(one_standard_error=True))
+    add_pick("best validated", path.select(max_nodes=path.source.forest.n_nodes))
+    add_pick("1 standard error", path.select(one_standard_error=True))
     for budget in BUDGETS:
         add_pick(f"{budget:,} nodes", path.select(max_nodes=budget))
     console.print(table)
