@@ -13,7 +13,7 @@ test: .venv/.test
 	$(BIN)/mypy
 	$(BIN)/python tools/check_imports.py
 	$(BIN)/python -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests
 
 # skl2onnx is left out: its old versions need older versions of more than the package does.
 test-oldest: .venv-oldest/.done

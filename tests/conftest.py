@@ -6,6 +6,20 @@ from hypothesis import HealthCheck, settings
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
+# Interpreted, a kernel takes a thousand times as long. What is about the kernels themselves is run
+# on small cases; what goes through them from the outside is left to the compiled run.
+collect_ignore = []
+if INTERPRETED:
+    collect_ignore += [
+        "test_api.py",
+        "test_demo.py",
+        "test_estimators.py",
+        "test_path.py",
+        "test_readme.py",
+        "test_search.py",
+        "test_subset.py",
+    ]
+
 settings.register_profile(
     "forestprune",
     max_examples=25 if INTERPRETED else 100,

@@ -5,6 +5,7 @@ import itertools
 import naive
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
@@ -14,6 +15,9 @@ from strategies import alphas, cases
 from forestprune import Forest, encode, sketch
 from forestprune.descent import Descent
 from forestprune.problem import ROUNDING, WEIGHT_TOLERANCE, pose
+
+ROWS, TREES = (30, 6) if INTERPRETED else (150, 30)
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="too many rows to go through interpreted")
 
 
 @pytest.fixture(params=[False, True], ids=["no sketch", "sketch"])
@@ -91,15 +95,15 @@ def test_no_single_tree_can_improve_the_result(case, alpha):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["bagged", "boosted", "two outputs"])
 def test_lazy_sweeps_end_where_eager_ones_do(joint, weighted, kind):
-    X, y = make_friedman1(150, noise=1.0, random_state=0)
+    X, y = make_friedman1(ROWS, noise=1.0, random_state=0)
     if kind == "boosted":
-        model = GradientBoostingRegressor(n_estimators=30, subsample=0.5, random_state=0)
+        model = GradientBoostingRegressor(n_estimators=TREES, subsample=0.5, random_state=0)
     else:
-        model = RandomForestRegressor(30, max_depth=6, max_features=0.5, random_state=0)
+        model = RandomForestRegressor(TREES, max_depth=6, max_features=0.5, random_state=0)
     if kind == "two outputs":
         y = np.column_stack([y, X[:, 0] * X[:, 5]])
     forest = Forest.from_model(model.fit(X, y))
-    weights = np.random.default_rng(0).random(150) if weighted else None
+    weights = np.random.default_rng(0).random(ROWS) if weighted else None
     problem = pose(encode(forest, X, sample_weight=weights), y, joint=joint)
     lazy, eager = Descent(problem), Descent(problem, lazy=False)
     for alpha in (20.0, 3.0, 0.5, 0.05, 1.0):
@@ -125,6 +129,7 @@ def test_lazy_sweeps_end_where_eager_ones_do_on_any_forest(case, alpha):
         np.testing.assert_array_equal(lazy.weights, eager.weights)
 
 
+@compiled_only
 def test_the_sketch_saves_looks_where_trees_are_alike(monkeypatch):
     X, y = make_friedman1(3000, noise=1.0, random_state=0)
     model = RandomForestRegressor(40, max_depth=5, random_state=0, n_jobs=2).fit(X, y)
@@ -206,6 +211,7 @@ def test_averaged_trees_are_tried_by_their_error_and_boosted_ones_as_they_were_g
     np.testing.assert_array_equal(descent.order, np.arange(5))
 
 
+@compiled_only
 def test_trees_without_a_limit_of_depth_need_no_array_of_rows_times_layers():
     X = make_friedman1(400, random_state=0)[0]
     # A chain: each split cuts off one row, so it is as deep as it has rows.

@@ -51,7 +51,7 @@ def small_problem(seed):
 
 def test_small_problems_are_solved_to_the_global_optimum(capsys):
     counts = {"descent": 0, "with local search": 0}
-    total = 60 if naive_interpreter() else 300
+    total = 300
     for seed in range(total):
         problem, X, alpha = small_problem(seed)
         best = enumerated(problem, X, alpha)
@@ -67,12 +67,6 @@ def test_small_problems_are_solved_to_the_global_optimum(capsys):
         shares = ", ".join(f"{name} {count / total:.1%}" for name, count in counts.items())
         print(f"\nglobal optimum in {total} small problems: {shares}")
     assert counts["with local search"] >= 0.97 * total
-
-
-def naive_interpreter():
-    from conftest import INTERPRETED
-
-    return INTERPRETED
 
 
 MODELS = {
@@ -94,7 +88,7 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
         X, y = make_regression(200, 8, noise=5.0, random_state=0)
     forest = Forest.from_model(MODELS[name].fit(X, y))
     literal = Literal(pose(encode(forest, X), y, weighting=weighting), X)
-    steps = np.geomspace(20, 0.02, 5 if naive_interpreter() else 10)
+    steps = np.geomspace(20, 0.02, 10)
     path = prune_path(forest, X, y, alphas=steps, weighting=weighting)
     theirs = literal.path(steps, np.random.default_rng(0))
     for point, z in zip(path.points, theirs, strict=False):

@@ -23,8 +23,8 @@ LEAST_SHARE = 0.3
 PROBED_TREES = 8
 """Trees that show how much that is."""
 
-SAMPLED_ROWS = 8192
-SAMPLED_TREES = 32
+SAMPLED_ROWS = 4096
+SAMPLED_TREES = 16
 """Rows and trees from which cells are made."""
 
 
