@@ -1,5 +1,7 @@
 """Compiled loops. Plain arrays in and out; nothing here knows what a Forest is.
 
+Element by element: assigning arrays to slices takes numba seconds to compile.
+
 A kernel is found here by its name, as in ``kernels.predict_rows(...)``, and its file is imported
 when it is first called: numba would be the greater part of what importing this package adds to
 importing scikit-learn.

@@ -41,10 +41,12 @@ def replace_columns(codes, trees, first_leaf, old, new, out):
     Then `old` is made the same as `new` for these trees.
     """
     for i in trees:
-        code, first, last = codes[i], first_leaf[i], first_leaf[i + 1]
+        code, first = codes[i], first_leaf[i]
+        by = np.empty(first_leaf[i + 1] - first)
         for o in range(out.shape[0]):
-            by = new[first:last, o] - old[first:last, o]
+            for leaf in range(by.size):
+                by[leaf] = new[first + leaf, o] - old[first + leaf, o]
+                old[first + leaf, o] = new[first + leaf, o]
             row = out[o]
             for x in range(row.size):
                 row[x] += by[code[x]]
-        old[first:last] = new[first:last]

@@ -108,8 +108,10 @@ def _look(codes, steps, cut, i, correlation, add, total):
 def _renew(codes, steps, cut, i, add, total):
     """Look at tree i, and remember what was seen and when."""
     _look(codes, steps, cut, i, cut.correlation[i], add, total)
-    cut.moved_then[i] = cut.moved
-    cut.drift_then[i] = cut.drift
+    for j in range(cut.moved.size):
+        cut.moved_then[i, j] = cut.moved[j]
+    for j in range(cut.drift.size):
+        cut.drift_then[i, j] = cut.drift[j]
 
 
 @kernel
@@ -156,9 +158,9 @@ def price_choices(steps, cut, price, worth, weight):
     Depths that a tree does not have are infinitely bad. Goes by what is known of the trees.
     """
     for i in range(cut.depth.size):
-        worth[i] = np.inf
-        worth[i, 0] = 0.0
-        weight[i] = 1.0
+        for k in range(worth.shape[1]):
+            worth[i, k] = np.inf if k else 0.0
+            weight[i, k] = 1.0
         for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
             worth[i, k], weight[i, k] = _choice(steps, price, i, k, cut.correlation[i, k])
 
@@ -197,7 +199,8 @@ def _estimate(steps, cut, i, out):
     """Write into out[k] what q_k . r should be by now, going by the sketch of the residual."""
     depth = steps.first_bound[i + 1] - steps.first_bound[i] - 2
     layers = min(steps.share.shape[2], depth)
-    out[: depth + 1] = 0.0
+    for k in range(depth + 1):
+        out[k] = 0.0
     for j in range(cut.drift.size):
         by = cut.drift[j] - cut.drift_then[i, j]
         for k in range(layers):

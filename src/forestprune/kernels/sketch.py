@@ -39,7 +39,8 @@ def sketch_layers(codes, row_weight, cell, cell_weight, first, last, steps, shar
                 rank += 1
         level = np.empty(b - a, np.int32)
         for k in range(depth + 1):
-            level[bounds[k] : bounds[k + 1]] = k
+            for v in range(bounds[k], bounds[k + 1]):
+                level[v] = k
         part = np.zeros((depth, outputs, cells))
         code = codes[i]
         if leaves.size * cells <= cell.size:
