@@ -163,8 +163,10 @@ class Descent:
     def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         """Cut the trees at `depths` and weight them."""
         problem = self.problem
+        # Copies, which can be written to: for kernels, arrays that cannot are of another type.
+        choice = depths.copy(), weights.copy()
         kernels.cut_trees(
-            problem.encoding.codes, self._row_weight, problem.steps, self._cut, depths, weights
+            problem.encoding.codes, self._row_weight, problem.steps, self._cut, *choice
         )
 
     def save(self) -> Cut:

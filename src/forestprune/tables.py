@@ -26,10 +26,7 @@ class Tables:
 
     def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Cut and weight the trees anew; return those that changed."""
-        trees = self._differing(depths, weights)
-        self._fill(trees, depths, weights, self._table)
-        self._depths, self._weights = depths.copy(), weights.copy()
-        return trees
+        return self._change(depths, weights, self._table)
 
     def columns(
         self, start: int, stop: int, trees: NDArray[np.int64], output: int
@@ -52,20 +49,20 @@ class Tables:
             mean[:] = np.average(self._table[leaves], axis=0, weights=leaf_weights[leaves])
         return means
 
-    def _differing(
-        self, depths: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        changed = (depths != self._depths) | (weights != self._weights)
-        return np.flatnonzero(changed & ((depths > 0) | (self._depths > 0)))
-
-    def _fill(
+    def _change(
         self,
-        trees: NDArray[np.int64],
         depths: NDArray[np.int64],
         weights: NDArray[np.float64],
         table: NDArray[np.float64],
-    ) -> None:
-        kernels.fill_tables(self._steps, trees, depths, weights, self._first_leaf, table)
+    ) -> NDArray[np.int64]:
+        """Write what trees that differ from now on add into `table`; return these trees."""
+        changed = (depths != self._depths) | (weights != self._weights)
+        trees = np.flatnonzero(changed & ((depths > 0) | (self._depths > 0)))
+        self._depths, self._weights = depths.copy(), weights.copy()
+        kernels.fill_tables(
+            self._steps, trees, self._depths, self._weights, self._first_leaf, table
+        )
+        return trees
 
 
 class Predictions(Tables):
@@ -84,10 +81,8 @@ class Predictions(Tables):
 
     def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Cut and weight the trees anew: rows are gone through only for trees that differ."""
-        trees = self._differing(depths, weights)
-        self._fill(trees, depths, weights, self._next)
+        trees = self._change(depths, weights, self._next)
         kernels.replace_columns(
             self._codes, trees, self._first_leaf, self._table, self._next, self.values
         )
-        self._depths, self._weights = depths.copy(), weights.copy()
         return trees
