@@ -18,8 +18,8 @@ TRIES = 16
 TRIES_OF_WEIGHTS = 32
 """Moves tried at most by the deterministic search; free weights have more ways to get stuck."""
 
-BUDGET = 4e7
-"""Rows times trees that it may go through at each alpha, about; one move is always tried."""
+BUDGET = 1.6e7
+"""How many moves of how large a problem, in rows times trees, are tried at each alpha, about."""
 
 ON_PATH = 4
 """On a path it is less by this factor: each solution begins with what the last one found."""
@@ -49,8 +49,8 @@ def search_in_order(
     forest = descent.problem.encoding.forest
     size = forest.n_trees * descent.problem.encoding.n_rows + forest.n_nodes
     most = TRIES if descent.problem.joint is None else TRIES_OF_WEIGHTS
-    tries = min(BUDGET / max(size, 1), most) / (ON_PATH if on_path else 1)
-    tries = max(int(tries), 1)
+    affordable = BUDGET / (ON_PATH if on_path else 1) / max(size, 1)
+    tries = max(int(min(affordable, most)), 1)
     better = True
     while better and tries > 0:
         better = False

@@ -136,8 +136,9 @@ class Solver:
     def path(self, alphas: NDArray[np.float64]) -> list[Point]:
         """Solve for falling alphas, each from the solution before; end at the full model.
 
-        If there is time to search, go back again, each from the solution after, and take what is
-        better: the two ways get stuck in different places.
+        If there is time to search, go back and forth again, each from its neighbour and with the
+        trees in the order they stand in, and take what is better: different ways get stuck in
+        different places.
         """
         descent, joint = self._descent, self.options.joint
         solutions: list[Solution] = []
@@ -149,13 +150,17 @@ class Solver:
             if joint is None and np.array_equal(descent.depths, self.problem.depths):
                 break
         if self.options.local_search is True:
-            for i in track(range(len(solutions) - 2, -1, -1), "going back", len(solutions) - 1):
+            order, descent.order = descent.order, np.arange(descent.order.size)
+            last = len(solutions) - 1
+            back, forth = [(i, i + 1) for i in range(last)][::-1], [(i + 1, i) for i in range(last)]
+            for i, neighbour in track(back + forth, "comparing neighbours", 2 * last):
                 begun = descent.sweeps
-                descent.move_to(solutions[i + 1].depths, solutions[i + 1].weights)
+                descent.move_to(solutions[neighbour].depths, solutions[neighbour].weights)
                 descent.descend(solutions[i].alpha, self.options.max_iter)
                 again = descent.solution(solutions[i].alpha)
                 solutions[i] = better_of(solutions[i], again)
                 sweeps[i] += descent.sweeps - begun
+            descent.order = order
         pairs = zip(solutions, sweeps, strict=True)
         return [self._point(*pair) for pair in track(pairs, "polishing", len(solutions))]
 
