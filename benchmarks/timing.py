@@ -10,6 +10,7 @@ ours with it is a column of its own, and the last column compares objectives wit
 Where the literal one would take longer than --patience seconds, some of
 its block updates are timed and multiplied by the number it needs, which is known: it makes the same
 updates in the same order as our descent does without its shortcuts. Such figures have a ~.
+The last table has forests of other depths, up to no limit at all.
 """
 
 import argparse
@@ -145,6 +146,31 @@ def measure(rows, n_trees, patience):
     }
 
 
+def measure_deep(max_depth, rows=15437, n_trees=40):
+    """Return how the cost of a node and of a row depends on how deep trees are."""
+    X, y = make_friedman1(rows, n_features=10, noise=1.0, random_state=0)
+    model = RandomForestRegressor(n_trees, max_depth=max_depth, n_jobs=2, random_state=0)
+    forest = fp.Forest.from_model(model.fit(X, y))
+    prepare, problem = seconds(lambda: pose(fp.encode(forest, X), y))
+
+    def solve():
+        descent = Descent(problem)
+        descent.descend(1.0, 1000, guess=False)
+        return descent
+
+    single, descent = seconds(solve, repeats=9)
+    each = rows + forest.n_nodes / n_trees
+    largest = max(array.nbytes for array in (*problem.steps, *descent.save()))
+    return (
+        "none" if max_depth is None else str(max_depth),
+        str(forest.max_depth),
+        f"{forest.n_nodes / n_trees:,.0f}",
+        f"{1e9 * prepare / n_trees / each:.1f}",
+        f"{1e9 * single / descent.looks / each:.2f}",
+        f"{largest / (8 * rows * forest.max_depth * n_trees):.4f}",
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[1145, 15437, 50164])
@@ -189,9 +215,17 @@ def main() -> None:
                 "-" if r["peak"] is None else f"{r['peak'] / r['bytes']:.3f}",
                 "-" if np.isnan(r["worst"]) else f"{r['worst']:.1e}",
             )
+    deep = table(
+        "How depth matters: 15,437 rows x 40 trees",
+        *("max_depth", "layers", "nodes a tree", "prepare, ns a row or node of each tree"),
+        *("solve, ns a row or node gone through", "largest array / matrices"),
+    )
+    for max_depth in (6, 12, None):
+        deep.add_row(*measure_deep(max_depth))
     console = Console(width=170)
     console.print(times)
     console.print(shares)
+    console.print(deep)
 
 
 if __name__ == "__main__":

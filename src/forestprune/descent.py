@@ -62,6 +62,7 @@ class Descent:
             residual=problem.residual.copy(),
             depth=np.zeros(n_trees, np.int64),
             weight=np.ones(n_trees),
+            own=np.zeros_like(problem.costs),
             correlation=np.zeros_like(problem.costs),
             moved=np.zeros(2),
             drift=np.zeros(directions),
@@ -186,12 +187,16 @@ class Descent:
         changing = ("depth", "weight", "drift", "drift_then")
         guess = cut._replace(**{name: getattr(cut, name).copy() for name in changing})
         kernels.guess_layers(self.problem.steps, guess, price, order, GUESSES)
-        if np.array_equal(guess.depth, cut.depth) and np.array_equal(guess.weight, cut.weight):
+        moved = np.count_nonzero((guess.depth != cut.depth) | (guess.weight != cut.weight))
+        if not moved:
             return
         before, saved = self.solution(alpha).objective, self.save()
         self.move_to(guess.depth, guess.weight)
         if self.solution(alpha).objective >= before:
             self.restore(saved)
+        elif 2 * moved > order.size:
+            # Too much has moved for any tree to be passed over: look at all, which threads share.
+            self.look_at(order)
 
 
 def tree_order(problem: Problem, correlations: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.encoding import Encoding
-from forestprune.forest import Forest
 from forestprune.kernels.cuts import Steps
 from forestprune.threads import run_in_threads, split_range, thread_count
 from forestprune.validation import seal
@@ -33,7 +32,7 @@ def add_sketch(encoding: Encoding, steps: Steps, n_jobs: int | None) -> Steps:
     forest = encoding.forest
     if encoding.n_rows < LEAST_ROWS or forest.n_trees < 3 or forest.max_depth == 0:
         return steps
-    cell = _find_cells(encoding)
+    cell = _find_cells(encoding, steps)
     cells = int(cell.max()) + 1
     weights = encoding.sample_weight
     row_weight = seal(np.empty(0)) if weights is None else weights
@@ -62,7 +61,7 @@ def add_sketch(encoding: Encoding, steps: Steps, n_jobs: int | None) -> Steps:
     return steps._replace(share=share, rest=rest)
 
 
-def _find_cells(encoding: Encoding) -> NDArray[np.uint16]:
+def _find_cells(encoding: Encoding, steps: Steps) -> NDArray[np.uint16]:
     """Put each row into a cell: the leaf it reaches in a tree that is fitted to the trees.
 
     Its features are the nodes that rows reach in some of the trees, level order making them
@@ -78,27 +77,18 @@ def _find_cells(encoding: Encoding) -> NDArray[np.uint16]:
     target = np.zeros((rows.size, layers, forest.n_outputs))
     for j, tree in enumerate(trees):
         codes = encoding.codes[tree]
-        value = forest.scale[tree] * forest.value[forest.offsets[tree] : forest.offsets[tree + 1]]
-        ends = [_ancestors(forest, int(tree), depth) for depth in range(layers + 1)]
-        nodes[:, j] = ends[layers][codes]
-        for k in range(layers):
-            target[:, k] += (value[ends[k + 1]] - value[ends[k]])[codes[rows]]
+        inside = slice(forest.offsets[tree], forest.offsets[tree + 1])
+        step, bounds = steps.step[:, inside], forest.layers[tree]
+        split = np.flatnonzero(forest.left[inside] >= 0)
+        ends = kernels.ends_at(steps, tree, layers)
+        nodes[:, j] = ends[codes]
+        for k in range(min(layers, bounds.size - 2), 0, -1):
+            there = ends >= bounds[k]
+            target[:, k - 1] += (there * step[:, ends]).T[codes[rows]]
+            ends = np.where(there, split[(ends - 1) // 2], ends)
     fitted = DecisionTreeRegressor(max_leaf_nodes=CELLS, random_state=0).fit(
         nodes[rows], target.reshape(rows.size, -1)
     )
     leaves = fitted.apply(nodes)
     number = np.cumsum(fitted.tree_.children_left < 0) - 1
     return seal(number[leaves].astype(np.uint16))
-
-
-def _ancestors(forest: Forest, tree: int, depth: int) -> NDArray[np.int64]:
-    """Return for each leaf of a tree its ancestor at `depth`, or itself if it lies above."""
-    start, end = forest.offsets[tree], forest.offsets[tree + 1]
-    left, bounds = forest.left[start:end], forest.layers[tree]
-    ancestor = np.arange(end - start)
-    for k in range(depth, bounds.size - 2):
-        splits = np.arange(bounds[k], bounds[k + 1])
-        splits = splits[left[splits] >= 0]
-        for child in (left[splits], left[splits] + 1):
-            ancestor[child] = ancestor[splits]
-    return ancestor[left < 0]

@@ -21,11 +21,14 @@ def tree_steps(forest: Forest) -> Steps:
     step = forest.value - forest.value[np.maximum(parent, 0)]
     step[forest.offsets[:-1]] = 0.0
     step *= np.repeat(forest.scale, sizes)[:, np.newaxis]
+    local = np.arange(forest.n_nodes) - np.repeat(forest.offsets[:-1], sizes)
+    local = local.astype(np.int32)
     counts = [bounds.size for bounds in forest.layers]
     return Steps(
         offsets=forest.offsets,
-        left=forest.left,
-        step=seal(step),
+        split=seal(local[forest.left >= 0]),
+        leaf=seal(local[forest.left < 0]),
+        step=seal(np.ascontiguousarray(step.T)),
         weight=seal(np.empty(0)),
         bounds=seal(np.concatenate([np.empty(0, np.int64), *forest.layers])),
         first_bound=seal(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),

@@ -42,11 +42,12 @@ class Tables:
         self, trees: NDArray[np.int64], node_weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return what each of some trees adds to a row on average: shape (trees, n_outputs)."""
-        leaf_weights = node_weights[self._steps.left < 0]
+        steps = self._steps
         means = np.empty((trees.size, self._table.shape[1]))
         for mean, tree in zip(means, trees, strict=True):
             leaves = slice(self._first_leaf[tree], self._first_leaf[tree + 1])
-            mean[:] = np.average(self._table[leaves], axis=0, weights=leaf_weights[leaves])
+            weights = node_weights[steps.offsets[tree] + steps.leaf[leaves]]
+            mean[:] = np.average(self._table[leaves], axis=0, weights=weights)
         return means
 
     def _change(

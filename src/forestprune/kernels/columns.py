@@ -4,6 +4,7 @@ import numpy as np
 
 from forestprune.kernels.jit import kernel
 from forestprune.kernels.layers import write_adds
+from forestprune.kernels.nodes import leaves_of
 
 
 @kernel
@@ -12,17 +13,13 @@ def fill_tables(steps, trees, depths, weights, first_leaf, table):
 
     Tree i, cut at depths[i] and times weights[i], owns table[first_leaf[i]:first_leaf[i + 1]].
     """
-    outputs = steps.step.shape[1]
     for i in trees:
-        a, b = steps.offsets[i], steps.offsets[i + 1]
-        add = np.empty((b - a, outputs))
-        write_adds(steps, i, depths[i], weights[i], add)
-        leaf = first_leaf[i]
-        for v in range(b - a):
-            if steps.left[a + v] < 0:
-                for o in range(outputs):
-                    table[leaf, o] = add[v, o]
-                leaf += 1
+        leaf = leaves_of(steps, i)
+        add = np.empty(steps.offsets[i + 1] - steps.offsets[i])
+        for o in range(steps.step.shape[0]):
+            write_adds(steps, i, o, (0, 0.0), (depths[i], weights[i]), add)
+            for rank in range(leaf.size):
+                table[first_leaf[i] + rank, o] = add[leaf[rank]]
 
 
 @kernel

@@ -10,8 +10,9 @@ class Steps(NamedTuple):
     """What never changes while the trees are cut: tree i owns offsets[i]..offsets[i + 1]."""
 
     offsets: NDArray[np.int64]
-    left: NDArray[np.int32]
-    step: NDArray[np.float64]  # (n_nodes, n_outputs)
+    split: NDArray[np.int32]  # which nodes of their tree the splits are: see nodes.py
+    leaf: NDArray[np.int32]  # and the leaves
+    step: NDArray[np.float64]  # (n_outputs, n_nodes)
     weight: NDArray[np.float64]  # of the rows that pass the node
     bounds: NDArray[np.int64]  # where layers begin, counted from the tree's root
     first_bound: NDArray[np.int64]  # tree i owns bounds[first_bound[i]:first_bound[i + 1]]
@@ -27,6 +28,7 @@ class Cut(NamedTuple):
     residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
     depth: NDArray[np.int64]  # (n_trees,)
     weight: NDArray[np.float64]  # (n_trees,): beta
+    own: NDArray[np.float64]  # (n_trees, max_depth + 1): q_k . what the tree adds now
     correlation: NDArray[np.float64]  # (n_trees, max_depth + 1): q_k . r when last looked at
     moved: NDArray[np.float64]  # (2,): how far the residual has moved, and its rest, step by step
     drift: NDArray[np.float64]  # (n_directions,): where its sketch is now

@@ -19,95 +19,99 @@ variation. With a free weight the best is `beta = q_k.r / (q_k.q_k + ridge)`.
 import numpy as np
 
 from forestprune.kernels.jit import kernel
+from forestprune.kernels.nodes import leaves_of, splits_of
 from forestprune.kernels.sketch import SLACK
 
 
 @kernel
-def write_adds(steps, i, depth, weight, out):
-    """Write into out[v] what tree i, cut at `depth`, adds for the rows that pass node v.
+def write_adds(steps, i, o, before, after, out):
+    """Write into out[v] how tree i's part of output o changes for the rows that pass node v.
 
-    Below the cut that is what the ancestor at the cut adds.
+    `before` and `after` are cuts: (depth, weight). Below a cut the rows share what is added at it.
     """
-    a = steps.offsets[i]
+    step = steps.step[o, steps.offsets[i] : steps.offsets[i + 1]]
     bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
-    outputs = out.shape[1]
-    for o in range(outputs):
-        out[0, o] = 0.0
+    split = splits_of(steps, i)
+    out[0] = 0.0
     for k in range(bounds.size - 2):
-        factor = weight if k < depth else 0.0
-        for v in range(bounds[k], bounds[k + 1]):
-            c = steps.left[a + v]
-            if c >= 0:
-                for o in range(outputs):
-                    out[c, o] = out[v, o] + factor * steps.step[a + c, o]
-                    out[c + 1, o] = out[v, o] + factor * steps.step[a + c + 1, o]
+        factor = after[1] if k < after[0] else 0.0
+        if k < before[0]:
+            factor -= before[1]
+        for s in range(bounds[k + 1] // 2, bounds[k + 2] // 2):
+            above = out[split[s]]
+            out[2 * s + 1] = above + factor * step[2 * s + 1]
+            out[2 * s + 2] = above + factor * step[2 * s + 2]
+
+
+@kernel
+def _project(steps, i, o, total, out):
+    """Add to out[k] what q_k . x is in output o, total[v] being the sum of x over the rows in v.
+
+    It need be known for the leaves only; the others are filled in.
+    """
+    a, b = steps.offsets[i], steps.offsets[i + 1]
+    step = steps.step[o, a:b]
+    bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
+    split = splits_of(steps, i)
+    for s in range(split.size - 1, -1, -1):
+        total[split[s]] = total[2 * s + 1] + total[2 * s + 2]
+    sum_so_far = 0.0
+    for k in range(1, bounds.size - 1):
+        layer = 0.0
+        for v in range(bounds[k], bounds[k + 1], 2):
+            layer += step[v] * total[v] + step[v + 1] * total[v + 1]
+        sum_so_far += layer
+        out[k] += sum_so_far
 
 
 @kernel
 def measure_layers(first, last, steps):
     """Fill in `square` and `reach` of trees first..last."""
-    outputs = steps.step.shape[1]
     for i in range(first, last):
         a, b = steps.offsets[i], steps.offsets[i + 1]
         bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
         depth = bounds.size - 2
-        add = np.empty((b - a, outputs))
-        write_adds(steps, i, depth, 1.0, add)
-        square, reach = 0.0, 0.0
-        steps.square[i, 0] = 0.0
+        weight = steps.weight[a:b]
+        add = np.empty(b - a)
+        layer = np.zeros(depth + 1)
+        for k in range(depth + 1):
+            steps.square[i, k] = 0.0
+        for o in range(steps.step.shape[0]):
+            step = steps.step[o, a:b]
+            write_adds(steps, i, o, (0, 0.0), (depth, 1.0), add)
+            square = 0.0
+            for k in range(1, depth + 1):
+                for v in range(bounds[k], bounds[k + 1]):
+                    square += weight[v] * step[v] * (2.0 * add[v] - step[v])
+                    layer[k] += weight[v] * step[v] * step[v]
+                steps.square[i, k] += square
         steps.reach[i, 0] = 0.0
         for k in range(1, depth + 1):
-            layer = 0.0
-            for v in range(bounds[k], bounds[k + 1]):
-                for o in range(outputs):
-                    step, above = steps.step[a + v, o], add[v, o] - steps.step[a + v, o]
-                    square += steps.weight[a + v] * step * (step + 2.0 * above)
-                    layer += steps.weight[a + v] * step * step
-            reach += np.sqrt(layer)
-            steps.square[i, k] = max(square, 0.0)
-            steps.reach[i, k] = reach
+            steps.square[i, k] = max(steps.square[i, k], 0.0)
+            steps.reach[i, k] = steps.reach[i, k - 1] + np.sqrt(layer[k])
 
 
 @kernel
-def _look(codes, steps, cut, i, correlation, add, total):
+def _look(codes, steps, cut, i, correlation, in_leaf, total):
     """Write into correlation[k] what q_k . r is, r being the residual without tree i."""
-    a, b = steps.offsets[i], steps.offsets[i + 1]
-    bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
-    outputs = steps.step.shape[1]
-    in_leaf = np.zeros((outputs, (b - a + 1) // 2))
-    code = codes[i]
-    for o in range(outputs):
+    for k in range(steps.first_bound[i + 1] - steps.first_bound[i] - 1):
+        correlation[k] = cut.own[i, k]
+    code, leaf = codes[i], leaves_of(steps, i)
+    for o in range(steps.step.shape[0]):
         sums, residual = in_leaf[o], cut.residual[o]
+        for rank in range(leaf.size):
+            sums[rank] = 0.0
         for x in range(residual.size):
             sums[code[x]] += residual[x]
-    present = cut.depth[i] > 0
-    if present:
-        write_adds(steps, i, cut.depth[i], cut.weight[i], add)
-    rank = in_leaf.shape[1]
-    for k in range(bounds.size - 2, -1, -1):
-        layer = 0.0
-        for v in range(bounds[k + 1] - 1, bounds[k] - 1, -1):
-            c = steps.left[a + v]
-            if c < 0:
-                rank -= 1
-            for o in range(outputs):
-                if c >= 0:
-                    total[v, o] = total[c, o] + total[c + 1, o]
-                else:
-                    total[v, o] = in_leaf[o, rank]
-                    if present:
-                        total[v, o] += steps.weight[a + v] * add[v, o]
-                layer += steps.step[a + v, o] * total[v, o]
-        correlation[k] = layer
-    correlation[0] = 0.0
-    for k in range(1, bounds.size - 1):
-        correlation[k] += correlation[k - 1]
+        for rank in range(leaf.size):
+            total[leaf[rank]] = sums[rank]
+        _project(steps, i, o, total, correlation)
 
 
 @kernel
-def _renew(codes, steps, cut, i, add, total):
+def _renew(codes, steps, cut, i, in_leaf, total):
     """Look at tree i, and remember what was seen and when."""
-    _look(codes, steps, cut, i, cut.correlation[i], add, total)
+    _look(codes, steps, cut, i, cut.correlation[i], in_leaf, total)
     for j in range(cut.moved.size):
         cut.moved_then[i, j] = cut.moved[j]
     for j in range(cut.drift.size):
@@ -249,31 +253,26 @@ def _drift(steps, cut, i, depth, weight):
 
 
 @kernel
-def _change(codes, row_weight, steps, cut, i, depth, weight, old, new):
-    """Cut tree i at `depth` with `weight`, and carry the residual along."""
-    a, b = steps.offsets[i], steps.offsets[i + 1]
-    outputs = steps.step.shape[1]
-    write_adds(steps, i, cut.depth[i], cut.weight[i], old)
-    write_adds(steps, i, depth, weight, new)
-    by_leaf = np.empty((outputs, (b - a + 1) // 2))
-    rank = 0
+def _alter(steps, cut, i, depth, weight, by_leaf, total):
+    """Cut tree i at `depth` with `weight`; write what that adds in each leaf into by_leaf.
+
+    What remains is to take it from the residual.
+    """
+    leaf = leaves_of(steps, i)
+    node_weight = steps.weight[steps.offsets[i] : steps.offsets[i + 1]]
     square = 0.0
-    for v in range(b - a):
-        if steps.left[a + v] < 0:
-            for o in range(outputs):
-                by = new[v, o] - old[v, o]
-                by_leaf[o, rank] = by
-                square += steps.weight[a + v] * by * by
-            rank += 1
-    code = codes[i]
-    for o in range(outputs):
-        residual, by = cut.residual[o], by_leaf[o]
-        if row_weight.size:
-            for x in range(residual.size):
-                residual[x] -= row_weight[x] * by[code[x]]
-        else:
-            for x in range(residual.size):
-                residual[x] -= by[code[x]]
+    for o in range(steps.step.shape[0]):
+        write_adds(steps, i, o, (cut.depth[i], cut.weight[i]), (depth, weight), total)
+        for rank in range(leaf.size):
+            v = leaf[rank]
+            by = total[v]
+            by_leaf[o, rank] = by
+            total[v] = node_weight[v] * by
+            square += by * total[v]
+        _project(steps, i, o, total, cut.own[i])
+    if depth == 0:
+        for k in range(cut.own.shape[1]):
+            cut.own[i, k] = 0.0
     known = _drift(steps, cut, i, depth, weight)
     move = np.sqrt(square)
     rest = np.sqrt(max(square - known, 0.0) + SLACK * square)
@@ -286,34 +285,35 @@ def _change(codes, row_weight, steps, cut, i, depth, weight, old, new):
 
 
 @kernel
+def _change(codes, row_weight, steps, cut, i, depth, weight, by_leaf, total):
+    """Cut tree i at `depth` with `weight`, and carry the residual along."""
+    _alter(steps, cut, i, depth, weight, by_leaf, total)
+    code = codes[i]
+    for o in range(steps.step.shape[0]):
+        residual, by = cut.residual[o], by_leaf[o]
+        if row_weight.size:
+            for x in range(residual.size):
+                residual[x] -= row_weight[x] * by[code[x]]
+        else:
+            for x in range(residual.size):
+                residual[x] -= by[code[x]]
+
+
+@kernel
 def _scratch(steps):
-    """Return two arrays with room for the nodes of any tree."""
-    largest = 0
+    """Return arrays with room for the leaves and for the nodes of any tree."""
+    largest = 1
     for i in range(steps.offsets.size - 1):
         largest = max(largest, steps.offsets[i + 1] - steps.offsets[i])
-    shape = (largest, steps.step.shape[1])
-    return np.empty(shape), np.empty(shape)
+    return np.empty((steps.step.shape[0], (largest + 1) // 2)), np.empty(largest)
 
 
 @kernel
 def look_at_trees(codes, steps, cut, trees):
     """Renew what is known of some trees."""
-    add, total = _scratch(steps)
+    in_leaf, total = _scratch(steps)
     for i in trees:
-        _renew(codes, steps, cut, i, add, total)
-
-
-@kernel
-def doubtful_trees(steps, cut, price):
-    """Return the trees that might change if they were looked at."""
-    estimate = np.empty(steps.square.shape[1])
-    trees = np.empty(cut.depth.size, np.int64)
-    count = 0
-    for i in range(trees.size):
-        if not _certainly_stays(steps, cut, price, i, estimate):
-            trees[count] = i
-            count += 1
-    return trees[:count]
+        _renew(codes, steps, cut, i, in_leaf, total)
 
 
 @kernel
@@ -346,21 +346,21 @@ def sweep_layers(codes, row_weight, steps, cut, price, order, lazy):
     it is is passed over. Otherwise it is looked at all the same, and changed if that was wrong;
     nothing else depends on it.
     """
-    old, new = _scratch(steps)
+    in_leaf, total = _scratch(steps)
     estimate = np.empty(steps.square.shape[1])
     changed, looked = 0, 0
     for i in order:
         if not _certainly_stays(steps, cut, price, i, estimate):
-            _renew(codes, steps, cut, i, old, new)
+            _renew(codes, steps, cut, i, in_leaf, total)
             gain, depth, weight = _best(steps, cut, price, i, cut.correlation[i])
         elif lazy:
             continue
         else:
-            _look(codes, steps, cut, i, estimate, old, new)
+            _look(codes, steps, cut, i, estimate, in_leaf, total)
             gain, depth, weight = _best(steps, cut, price, i, estimate)
         looked += 1
         if gain > price.least:
-            _change(codes, row_weight, steps, cut, i, depth, weight, old, new)
+            _change(codes, row_weight, steps, cut, i, depth, weight, in_leaf, total)
             changed += 1
     return changed, looked
 
@@ -368,7 +368,28 @@ def sweep_layers(codes, row_weight, steps, cut, price, order, lazy):
 @kernel
 def cut_trees(codes, row_weight, steps, cut, depths, weights):
     """Cut all trees at given depths with given weights."""
-    old, new = _scratch(steps)
+    by_leaf, total = _scratch(steps)
+    by_2, by_3, by_4 = np.empty_like(by_leaf), np.empty_like(by_leaf), np.empty_like(by_leaf)
+    trees = np.empty(depths.size, np.int64)
+    count = 0
     for i in range(depths.size):
         if depths[i] != cut.depth[i] or weights[i] != cut.weight[i]:
-            _change(codes, row_weight, steps, cut, i, depths[i], weights[i], old, new)
+            trees[count] = i
+            count += 1
+    # Four at a time: the residual is read and written once instead of four times.
+    for j in range(0, count - 3, 4):
+        i, i_2, i_3, i_4 = trees[j], trees[j + 1], trees[j + 2], trees[j + 3]
+        _alter(steps, cut, i, depths[i], weights[i], by_leaf, total)
+        _alter(steps, cut, i_2, depths[i_2], weights[i_2], by_2, total)
+        _alter(steps, cut, i_3, depths[i_3], weights[i_3], by_3, total)
+        _alter(steps, cut, i_4, depths[i_4], weights[i_4], by_4, total)
+        code, code_2, code_3, code_4 = codes[i], codes[i_2], codes[i_3], codes[i_4]
+        for o in range(steps.step.shape[0]):
+            residual = cut.residual[o]
+            b, b_2, b_3, b_4 = by_leaf[o], by_2[o], by_3[o], by_4[o]
+            for x in range(residual.size):
+                by = (b[code[x]] + b_2[code_2[x]]) + (b_3[code_3[x]] + b_4[code_4[x]])
+                residual[x] -= row_weight[x] * by if row_weight.size else by
+    for j in range(count // 4 * 4, count):
+        i = trees[j]
+        _change(codes, row_weight, steps, cut, i, depths[i], weights[i], by_leaf, total)

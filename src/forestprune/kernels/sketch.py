@@ -9,9 +9,28 @@ small, and the bound tells which trees a change of one of them cannot have conce
 import numpy as np
 
 from forestprune.kernels.jit import kernel
+from forestprune.kernels.nodes import leaves_of, splits_of
 
 SLACK = 1e-14
 """Added, relatively, to the square of a rest, which is a difference of squares that may cancel."""
+
+
+@kernel
+def ends_at(steps, i, depth):
+    """Return for each leaf of tree i its ancestor at `depth`, or itself if it lies above."""
+    bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
+    split, leaf = splits_of(steps, i), leaves_of(steps, i)
+    nodes = bounds[min(depth + 1, bounds.size - 1)]
+    end = np.empty(steps.offsets[i + 1] - steps.offsets[i], np.int32)
+    for v in range(nodes):
+        end[v] = v
+    for s in range(nodes // 2, split.size):
+        end[2 * s + 1] = end[split[s]]
+        end[2 * s + 2] = end[split[s]]
+    end_of_leaf = np.empty(leaf.size, np.int32)
+    for rank in range(leaf.size):
+        end_of_leaf[rank] = end[leaf[rank]]
+    return end_of_leaf
 
 
 @kernel
@@ -20,49 +39,47 @@ def sketch_layers(codes, row_weight, cell, cell_weight, first, last, steps, shar
 
     With o outputs, cell c has o directions, from c * o on.
     """
-    outputs = steps.step.shape[1]
+    outputs = steps.step.shape[0]
     cells = cell_weight.size
     for i in range(first, last):
-        a, b = steps.offsets[i], steps.offsets[i + 1]
+        a, nodes = steps.offsets[i], steps.offsets[i + 1] - steps.offsets[i]
         bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
         depth = bounds.size - 2
-        parent = np.empty(b - a, np.int32)
-        leaves = np.empty((b - a + 1) // 2, np.int32)
-        rank = 0
-        for v in range(b - a):
-            c = steps.left[a + v]
-            if c >= 0:
-                parent[c] = v
-                parent[c + 1] = v
-            else:
-                leaves[rank] = v
-                rank += 1
-        level = np.empty(b - a, np.int32)
+        split, leaf = splits_of(steps, i), leaves_of(steps, i)
+        parent = np.empty(nodes, np.int32)
+        for s in range(split.size):
+            parent[2 * s + 1] = split[s]
+            parent[2 * s + 2] = split[s]
+        level = np.empty(nodes, np.int32)
         for k in range(depth + 1):
             for v in range(bounds[k], bounds[k + 1]):
                 level[v] = k
         part = np.zeros((depth, outputs, cells))
         code = codes[i]
-        if leaves.size * cells <= cell.size:
-            # Few leaves: add up the rows of each leaf in each cell first.
-            weight = np.zeros((leaves.size, cells))
-            for x in range(cell.size):
-                weight[code[x], cell[x]] += row_weight[x] if row_weight.size else 1.0
-            for rank in range(leaves.size):
-                v = leaves[rank]
-                while v > 0:
-                    for o in range(outputs):
-                        step = steps.step[a + v, o]
-                        for j in range(cells):
-                            part[level[v] - 1, o, j] += step * weight[rank, j]
-                    v = parent[v]
+        if leaf.size * cells <= cell.size:
+            # Few leaves: add up the rows of each node in each cell first.
+            weight = np.zeros((nodes, cells))
+            flat = weight.reshape(nodes * cells)
+            if row_weight.size:
+                for x in range(cell.size):
+                    flat[leaf[code[x]] * cells + cell[x]] += row_weight[x]
+            else:
+                for x in range(cell.size):
+                    flat[leaf[code[x]] * cells + cell[x]] += 1.0
+            for v in range(nodes - 1, 0, -1):
+                for o in range(outputs):
+                    step = steps.step[o, a + v]
+                    for j in range(cells):
+                        part[level[v] - 1, o, j] += step * weight[v, j]
+                for j in range(cells):
+                    weight[parent[v], j] += weight[v, j]
         else:
             for x in range(cell.size):
                 w = row_weight[x] if row_weight.size else 1.0
-                v = leaves[code[x]]
+                v = leaf[code[x]]
                 while v > 0:
                     for o in range(outputs):
-                        part[level[v] - 1, o, cell[x]] += w * steps.step[a + v, o]
+                        part[level[v] - 1, o, cell[x]] += w * steps.step[o, a + v]
                     v = parent[v]
         rest[i, 0] = 0.0
         for k in range(1, depth + 1):
