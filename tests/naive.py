@@ -226,3 +226,43 @@ def objective(case, depths, weights, alpha):
         elif case.joint == "subset":
             value += case.alpha2 * (k > 0)
     return value
+
+
+def end_of_row(root, pruned, row, dtype):
+    """Return the node of the full tree `root` at which `row` ends in its pruning `pruned`."""
+    while not pruned.is_leaf:
+        side = "left" if goes_left(root, row, dtype) else "right"
+        root, pruned = getattr(root, side), getattr(pruned, side)
+    return root
+
+
+def subtree_worth(case, i, pruned, rest, shrinkage):
+    """Return what tree i, pruned, adds to the sum of squares that `rest` has without it.
+
+    With the penalty on changed values, but not the cost of nodes; and what it adds, row by row.
+    `shrinkage` is None if leaves keep their values.
+    """
+    root, scale = case.roots[i], case.forest.scale[i]
+    weights = np.ones(len(case.X)) if case.weights is None else case.weights
+    adds = np.zeros_like(rest)
+    worth = 0.0
+    if pruned.is_leaf:
+        return worth, adds
+    ends = [end_of_row(root, pruned, row, case.dtype) for row in case.X]
+    for leaf in {id(end): end for end in ends}.values():
+        rows = [x for x, end in enumerate(ends) if end is leaf]
+        w, r = weights[rows], rest[rows]
+        origin = scale * (np.array(leaf.value) - np.array(root.value))
+        value = origin
+        if shrinkage is not None and w.sum() + shrinkage > 0:
+            value = (w @ r + shrinkage * origin) / (w.sum() + shrinkage)
+        adds[rows] = value
+        worth += float((w[:, None] * ((r - value) ** 2 - r**2)).sum())
+        worth += (shrinkage or 0.0) * float(((value - origin) ** 2).sum())
+    return worth, adds
+
+
+def tree_depth_of_mask(root, mask):
+    """Return the depth of the deepest node kept, `mask` being in level order."""
+    levels = [k for k, layer in enumerate(layers(root)) for _ in layer]
+    return max(k for k, kept in zip(levels, mask, strict=True) if kept)

@@ -2,14 +2,15 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.encoding import encode
+from forestprune.encoding import Encoding, encode
 from forestprune.options import Options, require_count, require_number
-from forestprune.path import Budget, PruningPath, check_quality
+from forestprune.path import Budget, PruningPath, best_choice, check_quality
 from forestprune.problem import cut_weighting
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
@@ -121,16 +122,31 @@ def prune(
             "with: give X_val and y_val."
         )
     require_number("alpha", 1.0 if alpha is None else alpha)
-    source, solver = _open(model, X, y, sample_weight, how, max_depth, picked)
+    if len(how.shrinkages) > 1 and held_out is None:
+        raise ValueError(
+            f"shrinkage={how.shrinkage!r} is to be chosen from, which needs validation rows: give "
+            "X_val and y_val, or one number."
+        )
+    source, encoding, how = _open(model, X, sample_weight, how, max_depth)
     if not given:
+        solver = Solver(encoding, y, how, picked)
         return PrunedForest.of(source, solver.solve_alone(1.0 if alpha is None else float(alpha)))
-    path = _validated(PruningPath(source, tuple(solver.path(solver.grid(n_alphas)))), held_out, how)
-    chosen = path.choose(budget, tolerance, one_standard_error, path.validation)
-    if budget and not by_quality:
-        more = _further_points(path, chosen, budget, solver)
-        points = sorted([*path.points, *more], key=lambda point: -point.alpha)
+
+    def try_one(shrinkage: float) -> tuple[PruningPath, int]:
+        solver = Solver(encoding, y, replace(how, shrinkage=shrinkage), picked)
+        points = solver.path(solver.grid(n_alphas), max_nodes)
         path = _validated(PruningPath(source, tuple(points)), held_out, how)
-        chosen = path.choose(budget, None, False, path.validation)
+        chosen = path.choose(budget, tolerance, one_standard_error, path.validation)
+        if budget and not by_quality:
+            more = _further_points(path, chosen, budget, solver)
+            points = sorted([*path.points, *more], key=lambda point: -point.alpha)
+            path = _validated(PruningPath(source, tuple(points)), held_out, how)
+            chosen = path.choose(budget, None, False, path.validation)
+        return path, chosen
+
+    path, chosen = best_choice(
+        [partial(try_one, shrinkage) for shrinkage in how.shrinkages], smallest=by_quality
+    )
     small = path[chosen]
     if not small.n_trees:
         warnings.warn(
@@ -198,7 +214,13 @@ def prune_path(
         )
     given = None if alphas is None else _checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val)
-    source, solver = _open(model, X, y, sample_weight, how, max_depth, max_trees)
+    if len(how.shrinkages) > 1:
+        raise ValueError(
+            f"A path has one shrinkage, got {how.shrinkage!r}. prune() and the estimators choose "
+            "from several."
+        )
+    source, encoding, how = _open(model, X, sample_weight, how, max_depth)
+    solver = Solver(encoding, y, how, max_trees)
     grid = solver.grid(n_alphas) if given is None else given
     return _validated(PruningPath(source, tuple(solver.path(grid))), held_out, how)
 
@@ -226,13 +248,11 @@ class HeldOut:
 def _open(
     model: Any,
     X: Any,
-    y: ArrayLike,
     sample_weight: ArrayLike | None,
     options: Options,
     max_depth: int | None,
-    max_trees: int | None,
-) -> tuple[Source, Solver]:
-    """Read the model, send the rows down its trees, pose the problem."""
+) -> tuple[Source, Encoding, Options]:
+    """Read the model, send the rows down its trees, fit the options to what is left of them."""
     require_count("max_depth", max_depth, 1)
     if options.polish == "subset":
         check_solver(options.solver)
@@ -245,7 +265,7 @@ def _open(
     encoding = encode(
         source.forest, source.transform(X), sample_weight=sample_weight, n_jobs=options.n_jobs
     )
-    return source, Solver(encoding, y, options, max_trees)
+    return source, encoding, options
 
 
 def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
@@ -267,9 +287,9 @@ def _validated(path: PruningPath, held_out: HeldOut | None, options: Options) ->
 def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solver) -> list[Point]:
     """Return points beside the path with which a budget is used up better.
 
-    If trees are counted, those of the chosen point may keep more of their layers, whatever the
-    others would do. And between the chosen point and the next, if that is too large, there may be
-    others that are not.
+    If trees are counted, those of the chosen point may keep more of themselves, whatever the others
+    would do. And between the chosen point and the next, if that is too large, there may be others
+    that are not; coming from the larger one, others again.
     """
     more: list[Point] = []
     if budget.max_trees is not None:
@@ -285,4 +305,10 @@ def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solv
             within = point
         else:
             beyond = point
+    solver.go_to(beyond)
+    for factor in track(np.geomspace(1.0, 2.0, HALVINGS + 1)[1:], "refining", HALVINGS):
+        point = solver.solve(factor * beyond.alpha)
+        more.append(point)
+        if budget.allows(PrunedForest.of(path.source, point)):
+            break
     return more

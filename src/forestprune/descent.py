@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 from forestprune import kernels
 from forestprune.kernels.cuts import Cut, Price
 from forestprune.problem import Problem
+from forestprune.subtrees import Subtrees
 from forestprune.threads import run_in_threads, split_range, thread_count
 from forestprune.validation import seal
+
+SMALLEST_ALPHA = 1e-6
+"""Where a grid of alphas ends at the latest, relative to where it begins."""
 
 GUESSES = 100
 """Sweeps over the sketch at most; they are guesses, so it need not have converged."""
@@ -18,12 +22,17 @@ GUESSES = 100
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where each tree is cut and how it is weighted, and the objective of that at one alpha."""
+    """How deep each tree is and how it is weighted, and the objective of that at one alpha.
+
+    `subtrees` has the nodes that are kept, if they are not just all down to these depths.
+    """
 
     alpha: float
     depths: NDArray[np.int64]
     weights: NDArray[np.float64]
     objective: float
+    loss: float
+    subtrees: Subtrees | None = None
 
 
 class Descent:
@@ -69,6 +78,8 @@ class Descent:
             moved_then=np.zeros((n_trees, 2)),
             drift_then=np.zeros((n_trees, directions)),
         )
+        sizes = problem.encoding.forest.layer_sizes()
+        self._up_to = np.column_stack([np.zeros(n_trees, np.int64), 1 + np.cumsum(sizes, axis=1)])
         self.look_at(np.arange(n_trees))
         self.order = tree_order(problem, self._cut.correlation)
 
@@ -158,8 +169,50 @@ class Descent:
     def solution(self, alpha: float) -> Solution:
         """Return the present cut with its objective."""
         cut, weights = self._cut, self.weights
-        objective = self.problem.objective(cut.residual, cut.depth, weights, alpha)
-        return Solution(alpha, cut.depth.copy(), weights, objective)
+        loss = self.problem.loss(cut.residual)
+        objective = loss + self.problem.penalty(cut.depth, weights, alpha)
+        return Solution(alpha, cut.depth.copy(), weights, objective, loss)
+
+    def n_nodes(self) -> int:
+        """Return how many nodes are kept now, roots of trees that are kept included."""
+        return int(self._up_to[np.arange(self.depths.size), self.depths].sum())
+
+    def is_full(self) -> bool:
+        """Tell whether all trees are uncut, and their weights are not free."""
+        return self.problem.joint is None and bool(np.all(self.depths == self.problem.depths))
+
+    def alpha_range(self) -> tuple[float, float]:
+        """Return the alphas between which a path goes from nothing kept to everything.
+
+        The first is the smallest alpha at which no tree enters if none is there: a choice enters
+        when what it gains exceeds ``alpha * cost / K``, so that is the greatest gain over cost. The
+        last is where, coming from the full model, the first tree would give up a layer, trees that
+        never want theirs left aside; both in closed form. Must be called before anything is solved.
+        """
+        problem, costs = self.problem, self.problem.costs
+        worth, _ = self.choices(0.0)
+        some = np.isfinite(worth) & (costs > 0.0)
+        highest = float((-worth[some] / costs[some]).max(initial=0.0))
+        if highest <= 0.0:
+            return 0.0, 0.0
+        lowest = SMALLEST_ALPHA * highest
+        if problem.joint is None:
+            begun = self.save()
+            self.move_to(problem.depths, np.ones(problem.depths.size))
+            self.look_at(np.arange(problem.depths.size))
+            worth, _ = self.choices(0.0)
+            full = np.arange(problem.depths.size), problem.depths
+            saved = costs[full][:, np.newaxis] - costs
+            some = np.isfinite(worth) & (saved > 0.0)
+            lost = worth - worth[full][:, np.newaxis]
+            gives_up = np.divide(lost, saved, out=np.full_like(lost, np.inf), where=some).min(
+                axis=1
+            )
+            wanted = gives_up[(gives_up > 0.0) & np.isfinite(gives_up)]
+            # A little less, since at that very alpha keeping the layer and giving it up are equal.
+            lowest = float(np.clip(0.99 * wanted.min(initial=highest), lowest, highest))
+            self.restore(begun)
+        return highest, lowest
 
     def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         """Cut the trees at `depths` and weight them."""

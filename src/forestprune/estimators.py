@@ -1,6 +1,7 @@
 """scikit-learn meta-estimators: fit a forest, or take a fitted one, and prune it."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +12,8 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from forestprune.api import prune, prune_path
-from forestprune.options import Joint, Options, Polish, Weighting, require, require_number
-from forestprune.path import Budget, PruningPath, Validation, check_quality
+from forestprune.options import Joint, Options, Polish, Rule, Weighting, require, require_number
+from forestprune.path import Budget, PruningPath, Validation, best_choice, check_quality
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
 from forestprune.source import is_a
@@ -102,7 +103,7 @@ class ForestPruneRegressor(_PrunedRegressor):
         Share of the rows to choose the point of the path by; the forest is neither fitted to them,
         unless it was fitted before, nor pruned with them. `tolerance` and `one_standard_error`
         need it; without a budget the best point on these rows is taken.
-    rule, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
+    rule, refit, shrinkage, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
         How to prune: see :class:`forestprune.Options`. `random_state` also draws the validation
         rows.
 
@@ -141,7 +142,9 @@ class ForestPruneRegressor(_PrunedRegressor):
         one_standard_error: bool = False,
         validation_fraction: float | None = None,
         n_alphas: int = 100,
-        rule: Literal["layer"] = "layer",
+        rule: Rule = "layer",
+        refit: bool = False,
+        shrinkage: Any = 50.0,
         weighting: Weighting = "node",
         joint: Joint | None = None,
         alpha2: float = 0.01,
@@ -164,6 +167,8 @@ class ForestPruneRegressor(_PrunedRegressor):
         self.validation_fraction = validation_fraction
         self.n_alphas = n_alphas
         self.rule = rule
+        self.refit = refit
+        self.shrinkage = shrinkage
         self.weighting = weighting
         self.joint = joint
         self.alpha2 = alpha2
@@ -257,7 +262,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         As for :func:`forestprune.prune`; all may be left out.
     alphas : array-like or None
         Your own alphas, instead of `n_alphas` of them.
-    rule, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
+    rule, refit, shrinkage, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
         How to prune: see :class:`forestprune.Options`.
 
     Attributes
@@ -266,8 +271,8 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         The path of the forest fitted to all rows, with the folds' scores as its `validation`.
     scores_ : float64 array of shape (n_alphas, n_folds)
         R squared in each fold.
-    alpha_ : float
-        The alpha chosen.
+    alpha_, shrinkage_ : float
+        The alpha and the shrinkage chosen.
     pruned_ : PrunedForest
     estimator_ : regressor
         The small model, of the class of `estimator`; it needs nothing of this package.
@@ -291,7 +296,9 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         one_standard_error: bool = False,
         alphas: ArrayLike | None = None,
         n_alphas: int = 100,
-        rule: Literal["layer"] = "layer",
+        rule: Rule = "layer",
+        refit: bool = False,
+        shrinkage: Any = 50.0,
         weighting: Weighting = "node",
         joint: Joint | None = None,
         alpha2: float = 0.01,
@@ -314,6 +321,8 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         self.alphas = alphas
         self.n_alphas = n_alphas
         self.rule = rule
+        self.refit = refit
+        self.shrinkage = shrinkage
         self.weighting = weighting
         self.joint = joint
         self.alpha2 = alpha2
@@ -351,21 +360,29 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         budget = Budget(
             max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes
         )
-        path = self._path(self._model(X, y, sample_weight), X, y, sample_weight, self.alphas)
+        shrinkages = Options.of(self._options()).shrinkages
+        model = self._model(X, y, sample_weight)
+        paths = [
+            self._path(model, X, y, sample_weight, self.alphas, shrinkage)
+            for shrinkage in shrinkages
+        ]
         scored = [
-            self._score_fold(path, X, y, sample_weight, train, test)
+            self._score_fold(paths, shrinkages, X, y, sample_weight, train, test)
             for train, test in track(folds, "cross-validating", len(folds))
         ]
-        self.scores_ = np.array([scores for scores, _ in scored]).T
-        validation = Validation(
-            scores=self.scores_.mean(axis=1),
-            # One fold cannot say how much they scatter.
-            standard_errors=self.scores_.std(axis=1, ddof=min(1, len(folds) - 1))
-            / np.sqrt(len(folds)),
-            full=float(np.mean([full for _, full in scored])),
+        full = float(np.mean([full for _, full in scored]))
+        paths = [
+            replace(path, validation=_summary(np.array([scores[i] for scores, _ in scored]), full))
+            for i, path in enumerate(paths)
+        ]
+        best = best_choice(
+            [partial(path.pick, budget, self.tolerance, self.one_standard_error) for path in paths],
+            smallest=self.tolerance is not None or self.one_standard_error,
         )
-        self.path_ = PruningPath(path.source, path.points, validation)
-        chosen = self.path_.choose(budget, self.tolerance, self.one_standard_error, validation)
+        self.path_, chosen = best
+        which = next(i for i, path in enumerate(paths) if path is self.path_)
+        self.shrinkage_ = float(shrinkages[which])
+        self.scores_ = np.array([scores[which] for scores, _ in scored]).T
         self.alpha_ = float(self.path_.alphas[chosen])
         self._finish(self.path_[chosen])
         return self
@@ -377,6 +394,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         alphas: ArrayLike | None,
+        shrinkage: float,
     ) -> PruningPath:
         return prune_path(
             model,
@@ -387,19 +405,20 @@ class ForestPruneRegressorCV(_PrunedRegressor):
             sample_weight=sample_weight,
             max_depth=self.max_depth,
             max_trees=self.max_trees if self.polish == "subset" else None,
-            **self._options(),
+            **(self._options() | {"shrinkage": shrinkage}),
         )
 
     def _score_fold(
         self,
-        path: PruningPath,
+        paths: list[PruningPath],
+        shrinkages: list[float],
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         train: NDArray[np.int64],
         test: NDArray[np.int64],
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return the scores of all alphas, and of the full model, on the rows of one fold."""
+    ) -> tuple[list[NDArray[np.float64]], float]:
+        """Return the scores of all alphas of each path, and of the full model, in one fold."""
 
         def part(rows: NDArray[np.int64]) -> tuple[Any, Any, Any]:
             weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
@@ -408,13 +427,24 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         X_train, y_train, w_train = part(train)
         X_test, y_test, w_test = part(test)
         model = self._model(X_train, y_train, w_train)
-        alphas = np.array(path.alphas)
-        fold = self._path(model, X_train, y_train, w_train, alphas)
-        validation = fold.validate(X_test, y_test, sample_weight=w_test, n_jobs=self.n_jobs)
-        # A path ends at the full model, which is the solution for all smaller alphas too.
-        scores = np.full(alphas.size, validation.scores[-1])
-        scores[: validation.scores.size] = validation.scores
-        return scores, validation.full
+        all_scores, full = [], np.nan
+        for path, shrinkage in zip(paths, shrinkages, strict=True):
+            fold = self._path(model, X_train, y_train, w_train, np.array(path.alphas), shrinkage)
+            validation = fold.validate(X_test, y_test, sample_weight=w_test, n_jobs=self.n_jobs)
+            # A path ends at the full model, which is the solution for all smaller alphas too.
+            scores = np.full(len(path), validation.scores[-1])
+            scores[: validation.scores.size] = validation.scores
+            all_scores.append(scores)
+            full = validation.full
+        return all_scores, full
+
+
+def _summary(scores: NDArray[np.float64], full: float) -> Validation:
+    """Return the mean of the folds' scores, (n_folds, n_alphas), and how much they scatter."""
+    folds = len(scores)
+    # One fold cannot say how much they scatter.
+    spread = scores.std(axis=0, ddof=min(1, folds - 1))
+    return Validation(scores.mean(axis=0), spread / np.sqrt(folds), full)
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 Joint = Literal["ridge", "subset"]
-Polish = Literal["ridge", "subset"]
+Polish = Literal["ridge", "subset", "leaf"]
+Rule = Literal["layer", "subtree"]
 Weighting = Literal["node", "depth"] | ArrayLike
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
-    "rule": ("layer",),
+    "rule": ("layer", "subtree"),
+    "refit": (True, False),
     "joint": (None, "ridge", "subset"),
-    "polish": (None, "ridge", "subset"),
+    "polish": (None, "ridge", "subset", "leaf"),
     "local_search": (True, False, "random", "correlated"),
     "solver": ("heuristic", "scip", "gurobi"),
 }
@@ -28,13 +30,21 @@ class Options:
 
     Parameters
     ----------
-    rule : "layer"
-        How one tree is pruned: cut at a depth, as in the paper.
+    rule : "layer" or "subtree"
+        How one tree is pruned: "layer" cuts it at a depth, as in the paper; "subtree" keeps any
+        part of it that hangs together from the root.
+    refit : bool
+        For the rule "subtree": whether leaves get new values along with their choice.
+    shrinkage : float
+        How strongly new values of leaves (`refit`, or ``polish="leaf"``) are drawn to those that
+        the nodes have in the original, in rows: a leaf with as many rows goes half of the way. 0
+        leaves them free, which overfits noisy data. Where there are validation rows or folds it may
+        be a list, from which they choose.
     weighting : "node", "depth" or array-like
         What keeping a layer of a tree costs. "node": its number of nodes; gives the smallest
         models. "depth": 1; gives fewer trees. Or your own costs, not negative: an array of shape
         (n_trees, max_depth), one a layer below the root, or (n_nodes,), one a node of the
-        ``Forest``, where roots count for nothing.
+        ``Forest``, where roots count for nothing. The rule "subtree" takes "node" or one a node.
     joint : None, "ridge" or "subset"
         Choose the weight of each tree along with its depth (section 3.4 of the paper), with a
         penalty on the squares of the weights or on their number. None leaves the weights at 1.
@@ -42,13 +52,15 @@ class Options:
         Penalty of the weights, for `joint` and `polish`; it has no unit. For "ridge" relative to
         the size of each tree's contribution; for "subset" the share of the target's variance that
         a tree must explain to be kept.
-    polish : None, "ridge" or "subset"
-        Refit the weights of the trees once they are cut, and the intercept. "ridge" reweights all
-        of them; "subset" keeps the best `max_trees`, or, without that, those worth `alpha2`.
+    polish : None, "ridge", "subset" or "leaf"
+        Refit the weights of the trees once they are pruned, and the intercept. "ridge" reweights
+        all of them; "subset" keeps the best `max_trees`, or, without that, those worth `alpha2`;
+        "leaf" refits the values of all their leaves.
     local_search : bool, "random" or "correlated"
         Try to get out of solutions that no single tree can improve. True: the most promising moves,
         deterministically. "random": as in the paper, drop a random tree and let the first absent
         one in. "correlated": the same, but in comes the tree most correlated with the residual.
+        For the rule "layer"; subtrees have so many neighbours that there is no need.
     max_iter : int
         Sweeps over all trees at most, for each alpha; a local search has as many for each move.
     solver : "heuristic", "scip" or "gurobi"
@@ -62,7 +74,9 @@ class Options:
         Threads; None takes every core.
     """
 
-    rule: Literal["layer"] = "layer"
+    rule: Rule = "layer"
+    refit: bool = False
+    shrinkage: Any = 50.0
     weighting: Weighting = "node"
     joint: Joint | None = None
     alpha2: float = 0.01
@@ -82,12 +96,46 @@ class Options:
             listed = "'node', 'depth' or an array of costs"
             require("weighting", self.weighting, listed, partial(_is_among, ("node", "depth")))
         require_number("alpha2", self.alpha2)
+        for shrinkage in self.shrinkages:
+            require_number("shrinkage", shrinkage)
+        if not self.shrinkages:
+            raise ValueError("shrinkage must be a number, or a list of at least one; got none.")
+        self._check_rule()
         require("max_iter", self.max_iter, "a whole number, at least 1", partial(_is_count, 1))
         require_number("time_limit", self.time_limit)
         if self.time_limit == 0:
             raise ValueError("time_limit must be positive, got 0.")
         if self.n_jobs is not None:
             require("n_jobs", self.n_jobs, "None or a whole number but 0", _is_job_count)
+
+    @property
+    def shrinkages(self) -> list[Any]:
+        """The values of `shrinkage` to choose from."""
+        given = self.shrinkage
+        is_list = isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) == 1
+        return list(given) if is_list else [given]
+
+    def _check_rule(self) -> None:
+        """Refuse options that the rule cannot heed."""
+        if self.rule == "layer" and self.refit:
+            raise ValueError(
+                "refit=True needs rule='subtree'. With rule='layer', polish='leaf' gives leaves "
+                "new values once the trees are cut."
+            )
+        if self.rule == "subtree" and self.joint is not None:
+            raise ValueError(
+                f"joint={self.joint!r} needs rule='layer'. With rule='subtree', refit=True gives "
+                "every leaf a value of its own, and polish='ridge' reweights the trees."
+            )
+        if self.rule == "subtree" and isinstance(self.weighting, str) and self.weighting != "node":
+            raise ValueError(
+                "weighting='depth' charges for whole layers, but rule='subtree' keeps parts of "
+                "them. Use weighting='node', or an array with one cost a node; or rule='layer'."
+            )
+        if self.rule == "subtree" and isinstance(self.local_search, str):
+            raise ValueError(
+                f"local_search={self.local_search!r} needs rule='layer': it is about whole trees."
+            )
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Options":

@@ -2,7 +2,7 @@
 
 import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from forestprune.pruned import PrunedForest
 from forestprune.solver import Point
 from forestprune.source import Source
 from forestprune.steps import tree_steps
+from forestprune.subtrees import pack, unpack
 from forestprune.tables import Predictions
 
 _COLUMNS = ("alpha", "depths", "weights", "intercept", "objective", "loss", "n_iter")
@@ -133,7 +134,7 @@ class PruningPath:
 
     @property
     def depths(self) -> NDArray[np.int64]:
-        """Where each tree is cut, one row an alpha; 0 if it is gone."""
+        """How deep each tree is, one row an alpha; 0 if it is gone."""
         return np.array([point.depths for point in self.points], dtype=np.int64)
 
     @property
@@ -158,7 +159,12 @@ class PruningPath:
         up_to = np.zeros((sizes.shape[0], sizes.shape[1] + 1), np.int64)
         np.cumsum(sizes, axis=1, out=up_to[:, 1:])
         trees = np.arange(len(sizes))
-        counts = [int(up_to[trees, point.depths].sum()) for point in self.points]
+        counts = [
+            int(up_to[trees, point.depths].sum())
+            if point.subtrees is None
+            else point.subtrees.nodes.size
+            for point in self.points
+        ]
         return np.array(counts, dtype=np.int64) + self.n_trees
 
     @property
@@ -206,11 +212,9 @@ class PruningPath:
         mean = np.average(target, axis=1, weights=weights)[:, np.newaxis]
         variance = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum())
 
-        def loss(
-            depths: NDArray[np.int64], tree_weights: NDArray[np.float64], intercept: Any
-        ) -> tuple[float, float]:
-            predictions.move_to(depths, tree_weights)
-            errors = (target - predictions.values - np.reshape(intercept, (-1, 1))) ** 2
+        def loss(point: Point) -> tuple[float, float]:
+            predictions.move_to(point.depths, point.weights, point.subtrees)
+            errors = (target - predictions.values - point.intercept[:, np.newaxis]) ** 2
             each = errors.sum(axis=0)
             average = float(np.average(each, weights=weights))
             spread = float(np.average((each - average) ** 2, weights=weights))
@@ -221,7 +225,7 @@ class PruningPath:
         original = self.source.original.predict(self.source.transform(X), n_jobs=n_jobs)
         errors = (target - np.reshape(original, (encoding.n_rows, -1)).T) ** 2
         full = float(np.average(errors.sum(axis=0), weights=weights))
-        pairs = [loss(point.depths, point.weights, point.intercept) for point in self.points]
+        pairs = [loss(point) for point in self.points]
         losses, standard_errors = np.array(pairs).reshape(-1, 2).T
         # As scikit-learn has it: a constant target that is met scores 1, else 0.
         if variance == 0.0:
@@ -321,6 +325,12 @@ class PruningPath:
         ranked = np.lexsort(keys)
         return self._first_within(budget, ranked[allowed[ranked]])
 
+    def pick(
+        self, budget: Budget, tolerance: float | None, one_standard_error: bool
+    ) -> tuple["PruningPath", int]:
+        """Return this path and the index of the point that its own validation rows choose."""
+        return self, self.choose(budget, tolerance, one_standard_error, self.validation)
+
     def _first_within(self, budget: Budget, ranked: NDArray[np.int64]) -> int:
         """Return the first of some points whose model, when it is made, keeps to the budget."""
         if budget.max_bytes is not None and ranked.size:
@@ -367,6 +377,7 @@ class PruningPath:
         arrays |= {name: np.array([getattr(p, name) for p in self.points]) for name in _COLUMNS}
         if self.validation is not None:
             arrays |= {f"validation/{key}": np.array(v) for key, v in vars(self.validation).items()}
+        arrays |= pack([point.subtrees for point in self.points])
         reports = [point.report for point in self.points]
         write_archive(path, arrays, {"forest": metadata, "reports": reports})
 
@@ -374,7 +385,8 @@ class PruningPath:
     def load(cls, path: str | os.PathLike[str]) -> "PruningPath":
         """Read a path that :meth:`save` wrote. Reading runs no code from the file."""
         arrays, metadata = read_archive(path)
-        groups: dict[str, dict[str, NDArray[Any]]] = {"": {}, "forest": {}, "validation": {}}
+        kinds = ("", "forest", "validation", "subtrees")
+        groups: dict[str, dict[str, NDArray[Any]]] = {kind: {} for kind in kinds}
         for name, array in arrays.items():
             group = name.partition("/")[0] if "/" in name else ""
             groups.setdefault(group, {})[name.removeprefix(f"{group}/")] = array
@@ -382,10 +394,13 @@ class PruningPath:
             forest = Forest.unpack(groups["forest"], metadata["forest"])
             columns = [groups[""][name] for name in _COLUMNS]
             _check_columns(forest, dict(zip(_COLUMNS, columns, strict=True)))
+            subtrees = unpack(forest, len(columns[0]), groups["subtrees"])
             points = tuple(
-                Point(float(alpha), depths, weights, intercept, float(o), float(loss), int(n), info)
-                for alpha, depths, weights, intercept, o, loss, n, info in zip(
-                    *columns, metadata["reports"], strict=True
+                Point(
+                    float(alpha), depths, weights, intercept, float(o), float(loss), int(n), info, s
+                )
+                for alpha, depths, weights, intercept, o, loss, n, info, s in zip(
+                    *columns, metadata["reports"], subtrees, strict=True
                 )
             )
             held_out = groups["validation"]
@@ -414,6 +429,32 @@ class PruningPath:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
+
+
+def best_choice(
+    attempts: Sequence[Callable[[], tuple[PruningPath, int]]], *, smallest: bool
+) -> tuple[PruningPath, int]:
+    """Return the best of the points chosen from some paths: the smallest one, or the most accurate.
+
+    An attempt that finds no point that is good enough is passed over, unless none does.
+    """
+    found: list[tuple[PruningPath, int]] = []
+    failure: ValueError | None = None
+    for attempt in attempts:
+        try:
+            found.append(attempt())
+        except ValueError as error:
+            failure = error
+    if failure is not None and not found:
+        raise failure
+
+    def rank(candidate: tuple[PruningPath, int]) -> tuple[float, float]:
+        path, chosen = candidate
+        losses = path.losses if path.validation is None else -path.validation.scores
+        size, loss = float(path.n_nodes[chosen]), float(losses[chosen])
+        return (size, loss) if smallest else (loss, size)
+
+    return min(found, key=rank)
 
 
 def _check_columns(forest: Forest, columns: dict[str, NDArray[Any]]) -> None:

@@ -1,16 +1,22 @@
-"""New weights for trees that are cut already: ridge, or the best few of them."""
+"""New weights for trees that are pruned already, or new values for their leaves."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from forestprune import kernels
+from forestprune.kernels.cuts import Trees
+from forestprune.leaf_fit import LeafFit, Leaves
 from forestprune.problem import Problem
 from forestprune.subset import best_subset
+from forestprune.subtrees import Subtrees, read_trees
 from forestprune.tables import Tables
 from forestprune.threads import one_blas_thread
+from forestprune.validation import seal
 
 BLOCK_BYTES = 1 << 24
 """Rows are gone through in blocks whose columns, one a tree, take about this much memory."""
@@ -18,7 +24,7 @@ BLOCK_BYTES = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Polished:
-    """Weights of the trees, with the intercept that goes with them.
+    """Weights of the trees, or values of their leaves, with the intercept that goes with them.
 
     Attributes
     ----------
@@ -29,12 +35,15 @@ class Polished:
         Mean squared error over var(y).
     report : dict
         What the solver says of the solution.
+    subtrees : Subtrees or None
+        The nodes that are kept, with new values.
     """
 
     weights: NDArray[np.float64]
     intercept: NDArray[np.float64]
     loss: float
     report: dict[str, Any]
+    subtrees: Subtrees | None = None
 
 
 class Polisher:
@@ -60,14 +69,16 @@ class Polisher:
         centred = problem.residual - self._weight * self._residual_means[:, np.newaxis]
         self._loss_of_none = problem.loss(centred)
 
-    def ridge(self, depths: NDArray[np.int64], alpha2: float) -> Polished:
+    def ridge(
+        self, depths: NDArray[np.int64], alpha2: float, subtrees: Subtrees | None = None
+    ) -> Polished:
         """Penalise ``alpha2 * sum of beta_i^2 * || tree i uncut ||^2 / (m var(y))``.
 
         Each tree is measured against itself, so neither the number of rows nor the scale of the
         forest matters.
         """
         with one_blas_thread():
-            kept, gram, moments = self._equations(depths)
+            kept, gram, moments = self._equations(depths, subtrees)
             full = self.problem.steps.square[kept, self.problem.depths[kept]]
             beta = _solve(gram + np.diag(alpha2 * full), moments)
             return self._polished(kept, beta, gram, moments, {})
@@ -75,6 +86,7 @@ class Polisher:
     def subset(
         self,
         depths: NDArray[np.int64],
+        subtrees: Subtrees | None = None,
         *,
         max_trees: int | None,
         alpha2: float,
@@ -83,7 +95,7 @@ class Polisher:
     ) -> Polished:
         """Keep at most `max_trees` trees; without that limit, each tree costs `alpha2`."""
         with one_blas_thread():
-            kept, gram, moments = self._equations(depths)
+            kept, gram, moments = self._equations(depths, subtrees)
             solution = best_subset(
                 gram / self.problem.variation,
                 moments / self.problem.variation,
@@ -97,11 +109,46 @@ class Polisher:
             }
             return self._polished(kept, solution.weights, gram, moments, report)
 
+    def leaf(self, subtrees: Subtrees) -> Polished:
+        """Fit the values of all leaves at once, each drawn to its value in the unpruned forest.
+
+        Penalises ``shrinkage * sum of (value - original value)^2 / (m var(y))``, so in rows: with
+        as many rows as `shrinkage`, a leaf goes half of the way.
+        """
+        problem, forest = self.problem, self.problem.encoding.forest
+        trees = self._trees
+        kept = subtrees.splits(trees)
+        leaves = Leaves.of(problem.encoding.codes, trees, kept)
+        origin = trees.origin[:, leaves.node]
+        value = np.array(subtrees.node_adds(trees)[:, leaves.node])
+        weights = problem.encoding.sample_weight
+        row_weight = np.empty(0) if weights is None else weights
+        residual = problem.residual.copy()
+        rise = np.zeros_like(residual)
+        leaves.add_to(value, rise)
+        residual -= rise * row_weight if row_weight.size else rise
+        constant = np.zeros(forest.n_outputs)
+        LeafFit(leaves, row_weight, residual, value, origin, problem.shrinkage, constant).solve()
+        everywhere = np.zeros_like(trees.origin)
+        everywhere[:, leaves.node] = value
+        kernels.average_adds(trees, kept, everywhere)
+        return Polished(
+            np.ones(forest.n_trees),
+            problem.intercept + constant,
+            problem.loss(residual),
+            {},
+            Subtrees(subtrees.nodes, seal(everywhere[:, subtrees.nodes])),
+        )
+
+    @cached_property
+    def _trees(self) -> Trees:
+        return read_trees(self.problem.encoding.forest, self.problem.steps.weight)
+
     def _equations(
-        self, depths: NDArray[np.int64]
+        self, depths: NDArray[np.int64], subtrees: Subtrees | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Return the trees kept, and their inner products with each other and the residual."""
-        self._renew(depths)
+        self._renew(depths, subtrees)
         kept = np.flatnonzero(depths > 0)
         return kept, self._gram[np.ix_(kept, kept)], self._moments[kept]
 
@@ -120,10 +167,10 @@ class Polisher:
         fit = float(beta @ gram @ beta - 2.0 * moments @ beta) / problem.variation
         return Polished(weights, intercept, max(self._loss_of_none + fit, 0.0), report)
 
-    def _renew(self, depths: NDArray[np.int64]) -> None:
+    def _renew(self, depths: NDArray[np.int64], subtrees: Subtrees | None) -> None:
         """Bring the inner products up to date."""
         tables = self._tables
-        changed = tables.move_to(depths, np.ones(depths.size))
+        changed = tables.move_to(depths, np.ones(depths.size), subtrees)
         for array in (self._gram, self._moments, self._means):
             array[changed] = 0.0
         self._gram[:, changed] = 0.0

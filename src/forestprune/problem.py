@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune.encoding import Encoding
 from forestprune.forest import Forest
-from forestprune.kernels.cuts import Price, Steps
-from forestprune.options import Joint, Weighting
+from forestprune.kernels.cuts import Price, SplitPrice, Steps
+from forestprune.options import Joint, Rule, Weighting
 from forestprune.steps import measured_steps
 from forestprune.validation import seal
 
@@ -18,6 +18,9 @@ ROUNDING = 1e-11
 
 WEIGHT_TOLERANCE = 1e-8
 """The same where weights are free, which could be improved for ever by less and less."""
+
+VALUE_TOLERANCE = 1e-6
+"""The same where values of leaves are refitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,11 @@ class Problem:
                   + (alpha / K) * cost of the layers kept
                   + alpha2 * sum of beta_i^2 * || tree i uncut ||^2 / (m * var(y))    joint="ridge"
                   + alpha2 * number of trees kept                                    joint="subset"
+
+    or with f_i any part of tree i that hangs together from its root (rule="subtree"), and then
+
+                  + (alpha / K) * cost of the nodes kept
+                  + shrinkage * sum over leaves of (value - original value)^2 / (m * var(y))   refit
 
     Divided by var(y), and with each tree measured against itself, alpha and alpha2 have no unit and
     do not depend on the forest's scale. The intercept holds the roots: ``b = base + sum of
@@ -50,6 +58,13 @@ class Problem:
         b.
     costs : float64 array of shape (n_trees, max_depth + 1)
         Cost of a tree that is cut at each depth, divided by K.
+    split_costs : float64 array of shape (n_splits,), or empty
+        Cost of keeping the two children of each split, divided by K; for the rule "subtree".
+    rule : "layer" or "subtree"
+    refit : bool
+        Whether leaves get new values, rule "subtree".
+    shrinkage : float
+        How strongly these are drawn to the original ones, in units of a row's weight.
     joint : "ridge", "subset" or None
         How the trees' weights are chosen along with their depths; None leaves them at 1.
     alpha2 : float
@@ -62,6 +77,10 @@ class Problem:
     variation: float
     intercept: NDArray[np.float64]
     costs: NDArray[np.float64]
+    split_costs: NDArray[np.float64]
+    rule: Rule
+    refit: bool
+    shrinkage: float
     joint: Joint | None
     alpha2: float
 
@@ -104,6 +123,16 @@ class Problem:
         some = weights > 0.0
         return float((residual[:, some] ** 2 / weights[some]).sum()) / self.variation
 
+    def subtree_penalty(
+        self, costs: NDArray[np.float64], off: NDArray[np.float64], alpha: float
+    ) -> float:
+        """Return what is added to the loss for nodes that cost `costs`, and for changed values.
+
+        `off` has the squared distances of leaves' values from the original ones.
+        """
+        shrinkage = self.shrinkage if self.refit else 0.0
+        return alpha * float(costs.sum()) + shrinkage * float(off.sum()) / self.variation
+
     @property
     def ridge(self) -> NDArray[np.float64]:
         """What the square of each tree's weight costs, times `variation`."""
@@ -122,12 +151,26 @@ class Problem:
             seal(penalty), seal(self.ridge), self.joint is not None, least * self.variation
         )
 
+    def split_price(self, alpha: float) -> SplitPrice:
+        """Return what prunings cost at `alpha`, as kernels read it; rule "subtree"."""
+        least = VALUE_TOLERANCE if self.refit else ROUNDING
+        return SplitPrice(
+            self.split_costs,
+            alpha * self.variation,
+            self.shrinkage if self.refit else 0.0,
+            self.refit,
+            least * self.variation,
+        )
+
 
 def pose(
     encoding: Encoding,
     y: ArrayLike,
     *,
+    rule: Rule = "layer",
     weighting: Weighting = "node",
+    refit: bool = False,
+    shrinkage: float = 0.0,
     joint: Joint | None = None,
     alpha2: float = 0.01,
     n_jobs: int | None = None,
@@ -138,12 +181,16 @@ def pose(
     ----------
     encoding : Encoding
     y : array-like of shape (m,), or (m, n_outputs)
+    rule : "layer" or "subtree"
     weighting : "node", "depth" or array-like
         What keeping a layer costs: its nodes, or 1; or costs of your own, not negative, of shape
         (n_trees, max_depth), one a layer, or (n_nodes,), one a node. Roots cost nothing. K is the
         cost of everything; for "depth", n_trees times the greatest depth.
-    joint, alpha2
+        For the rule "subtree", "node" or one a node.
+    refit, joint, alpha2
         See :class:`Problem`.
+    shrinkage : float
+        How strongly refitted values are drawn to the original ones, in rows of average weight.
     n_jobs : int or None
         Threads; None takes every core.
     """
@@ -164,11 +211,15 @@ def pose(
         residual *= weights
     return Problem(
         encoding=encoding,
-        steps=measured_steps(encoding, n_jobs),
+        steps=measured_steps(encoding, n_jobs, sketched=rule == "layer"),
         residual=seal(residual),
         variation=variation,
         intercept=intercept,
         costs=_costs(forest, weighting),
+        split_costs=_split_costs(forest, weighting) if rule == "subtree" else seal(np.empty(0)),
+        rule=rule,
+        refit=refit,
+        shrinkage=shrinkage * rows / encoding.n_rows,
         joint=joint,
         alpha2=alpha2,
     )
@@ -204,6 +255,23 @@ def _costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
     # A forest whose layers all cost nothing has nothing to divide by either.
     np.cumsum(layers / (total or 1.0), axis=1, out=costs[:, 1:])
     return seal(costs)
+
+
+def _split_costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
+    """Return what the two children of each split cost together, divided by K."""
+    given = np.ones(forest.n_nodes)
+    if not isinstance(weighting, str):
+        given = np.array(weighting, dtype=np.float64)
+    if given.shape != (forest.n_nodes,):
+        raise ValueError(
+            f"For rule='subtree', an array of weighting must have shape ({forest.n_nodes},), one "
+            f"cost a node; got {given.shape}."
+        )
+    given[forest.offsets[:-1]] = 0.0
+    starts = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    left = (starts + forest.left)[forest.left >= 0]
+    pairs: NDArray[np.float64] = given[left] + given[left + 1]
+    return seal(pairs / (given.sum() or 1.0))
 
 
 def cut_weighting(forest: Forest, weighting: Weighting, depth: int) -> Weighting:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from forestprune.forest import Forest
 from forestprune.solver import Point
 from forestprune.source import Source
+from forestprune.subtrees import Subtrees
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,11 +122,38 @@ def file_size(model: Any) -> int:
 
 
 def _cut(forest: Forest, point: Point) -> Forest:
+    if point.subtrees is not None and point.subtrees.adds is not None:
+        return _with_new_values(forest, point, point.subtrees, point.subtrees.adds)
     before = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
-    kept = forest.truncate(point.depths)
+    if point.subtrees is None:
+        kept = forest.truncate(point.depths)
+    else:
+        kept = forest.keep(point.subtrees.mask(forest))
     # What roots lose or gain by their trees' weights is in the intercept already.
     weights = np.where(point.depths > 0, point.weights, 1.0)
     scale = kept.scale * weights
     roots = kept.value[kept.offsets[:-1]]
     base = kept.base + (point.intercept - before) + (kept.scale - scale) @ roots
     return replace(kept, scale=scale, base=base).compact()
+
+
+def _with_new_values(
+    forest: Forest, point: Point, subtrees: Subtrees, adds: NDArray[np.float64]
+) -> Forest:
+    """Return the pruned forest if nodes add something else than they did.
+
+    What they add becomes their value, so trees are scaled by 1 and their roots add nothing.
+    """
+    mask = subtrees.mask(forest)
+    value = np.zeros_like(forest.value)
+    value[subtrees.nodes] = adds.T
+    kept = forest.keep(mask)
+    scale = np.where(point.depths > 0, point.weights, 1.0)
+    value = value[mask]
+    roots = kept.offsets[:-1][np.diff(kept.offsets) > 1]
+    cover = kept.cover[roots + 1] + kept.cover[roots + 2]
+    share = np.divide(kept.cover[roots + 1], cover, out=np.full(roots.size, 0.5), where=cover > 0)[
+        :, np.newaxis
+    ]
+    value[roots] = share * value[roots + 1] + (1.0 - share) * value[roots + 2]
+    return replace(kept, value=value, scale=scale, base=point.intercept).compact()

@@ -11,15 +11,15 @@ from sklearn.utils import check_random_state
 
 from forestprune.descent import Descent, Solution
 from forestprune.encoding import Encoding
+from forestprune.forest import Forest
 from forestprune.options import Options
 from forestprune.polish import Polished, Polisher
 from forestprune.problem import pose
 from forestprune.progress import track
 from forestprune.search import better_of, search_in_order, search_randomly
+from forestprune.subtree_descent import SubtreeDescent
+from forestprune.subtrees import Subtrees, layers_as_subtrees
 from forestprune.validation import seal
-
-SMALLEST_ALPHA = 1e-6
-"""Where a grid of alphas ends at the latest, relative to where it begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,8 @@ class Point:
         Sweeps over all trees that it took.
     report : dict
         What polishing has to say, if there is something.
+    subtrees : Subtrees or None
+        The nodes that are kept and what they add, if that is not what the depths say.
     """
 
     alpha: float
@@ -53,6 +55,11 @@ class Point:
     loss: float
     n_iter: int
     report: dict[str, Any] = field(default_factory=dict)
+    subtrees: Subtrees | None = None
+
+    def kept(self, forest: Forest) -> Subtrees:
+        """Return the nodes that are kept, in any case."""
+        return self.subtrees or layers_as_subtrees(forest, self.depths)
 
 
 class Solver:
@@ -75,48 +82,29 @@ class Solver:
         self.problem = pose(
             encoding,
             y,
+            rule=options.rule,
             weighting=options.weighting,
+            refit=options.refit,
+            shrinkage=float(options.shrinkages[0]),
             joint=options.joint,
             alpha2=options.alpha2,
             n_jobs=options.n_jobs,
         )
-        self._descent = Descent(self.problem, n_jobs=options.n_jobs)
+        self._descent: Descent | SubtreeDescent
+        if options.rule == "layer":
+            self._descent = Descent(self.problem, n_jobs=options.n_jobs)
+        else:
+            self._descent = SubtreeDescent(self.problem)
         self._polisher = None if options.polish is None else Polisher(self.problem)
         self._random = check_random_state(options.random_state)
 
     def grid(self, n_alphas: int) -> NDArray[np.float64]:
         """Return alphas by equal factors from where nothing is kept to where everything is.
 
-        The first is the smallest alpha at which no tree enters if none is there: a choice enters
-        when what it gains exceeds ``alpha * cost / K``, so that is the greatest gain over cost. The
-        last is where, coming from the full model, the first tree would give up a layer, trees that
-        never want theirs left aside; both in closed form. Must be called before anything is solved.
+        Must be called before anything is solved.
         """
-        descent, problem = self._descent, self.problem
-        costs = problem.costs
-        worth, _ = descent.choices(0.0)
-        some = np.isfinite(worth) & (costs > 0.0)
-        highest = float((-worth[some] / costs[some]).max(initial=0.0))
-        if highest <= 0.0:
-            return np.zeros(1)
-        lowest = SMALLEST_ALPHA * highest
-        if problem.joint is None:
-            begun = descent.save()
-            descent.move_to(problem.depths, np.ones(problem.depths.size))
-            descent.look_at(np.arange(problem.depths.size))
-            worth, _ = descent.choices(0.0)
-            full = np.arange(problem.depths.size), problem.depths
-            saved = costs[full][:, np.newaxis] - costs
-            some = np.isfinite(worth) & (saved > 0.0)
-            lost = worth - worth[full][:, np.newaxis]
-            gives_up = np.divide(lost, saved, out=np.full_like(lost, np.inf), where=some).min(
-                axis=1
-            )
-            wanted = gives_up[(gives_up > 0.0) & np.isfinite(gives_up)]
-            # A little less, since at that very alpha keeping the layer and giving it up are equal.
-            lowest = float(np.clip(0.99 * wanted.min(initial=highest), lowest, highest))
-            descent.restore(begun)
-        return np.geomspace(highest, lowest, n_alphas)
+        highest, lowest = self._descent.alpha_range()
+        return np.geomspace(highest, lowest, n_alphas) if highest > 0.0 else np.zeros(1)
 
     def solve(self, alpha: float) -> Point:
         """Descend from the present cut, search around, polish."""
@@ -128,41 +116,48 @@ class Solver:
         descent = self._descent
         begun = descent.sweeps
         best = self._descend(alpha, on_path=False)
-        if self.options.local_search is True:
+        if isinstance(descent, Descent) and self.options.local_search is True:
             descent.move_to(self.problem.depths, np.ones(best.weights.size))
             best = better_of(best, self._descend(alpha, on_path=False))
         return self._point(best, descent.sweeps - begun)
 
-    def path(self, alphas: NDArray[np.float64]) -> list[Point]:
+    def path(self, alphas: NDArray[np.float64], max_nodes: int | None = None) -> list[Point]:
         """Solve for falling alphas, each from the solution before; end at the full model.
 
-        If there is time to search, go back and forth again, each from its neighbour and with the
-        trees in the order they stand in, and take what is better: different ways get stuck in
-        different places.
+        With `max_nodes`, end once a solution has more: those that follow will have more still.
         """
-        descent, joint = self._descent, self.options.joint
+        descent = self._descent
         solutions: list[Solution] = []
         sweeps: list[int] = []
         for alpha in track(alphas, "pruning", alphas.size):
             begun = descent.sweeps
             solutions.append(self._descend(float(alpha), on_path=True))
             sweeps.append(descent.sweeps - begun)
-            if joint is None and np.array_equal(descent.depths, self.problem.depths):
+            if descent.is_full() or (max_nodes is not None and descent.n_nodes() > max_nodes):
                 break
-        if self.options.local_search is True:
-            order, descent.order = descent.order, np.arange(descent.order.size)
-            last = len(solutions) - 1
-            back, forth = [(i, i + 1) for i in range(last)][::-1], [(i + 1, i) for i in range(last)]
-            for i, neighbour in track(back + forth, "comparing neighbours", 2 * last):
-                begun = descent.sweeps
-                descent.move_to(solutions[neighbour].depths, solutions[neighbour].weights)
-                descent.descend(solutions[i].alpha, self.options.max_iter)
-                again = descent.solution(solutions[i].alpha)
-                solutions[i] = better_of(solutions[i], again)
-                sweeps[i] += descent.sweeps - begun
-            descent.order = order
+        if isinstance(descent, Descent) and self.options.local_search is True:
+            self._compare_neighbours(descent, solutions, sweeps)
         pairs = zip(solutions, sweeps, strict=True)
         return [self._point(*pair) for pair in track(pairs, "polishing", len(solutions))]
+
+    def _compare_neighbours(
+        self, descent: Descent, solutions: list[Solution], sweeps: list[int]
+    ) -> None:
+        """Go back and forth on a path again, each from its neighbour; keep what is better.
+
+        With the trees in the order they stand in: different ways get stuck in different places.
+        """
+        order, descent.order = descent.order, np.arange(descent.order.size)
+        last = len(solutions) - 1
+        back, forth = [(i, i + 1) for i in range(last)][::-1], [(i + 1, i) for i in range(last)]
+        for i, neighbour in track(back + forth, "comparing neighbours", 2 * last):
+            begun = descent.sweeps
+            descent.move_to(solutions[neighbour].depths, solutions[neighbour].weights)
+            descent.descend(solutions[i].alpha, self.options.max_iter)
+            again = descent.solution(solutions[i].alpha)
+            solutions[i] = better_of(solutions[i], again)
+            sweeps[i] += descent.sweeps - begun
+        descent.order = order
 
     def deepen(self, point: Point, alphas: NDArray[np.float64]) -> list[Point]:
         """Solve for more, falling alphas with no other trees than those of `point`."""
@@ -178,6 +173,9 @@ class Solver:
 
     def go_to(self, point: Point) -> None:
         """Let the next solution begin at `point`."""
+        if isinstance(self._descent, SubtreeDescent):
+            self._descent.move_to(point.kept(self.problem.encoding.forest))
+            return
         weights = np.ones(point.weights.size)
         if self.options.joint is not None:
             weights = np.where(point.depths > 0, point.weights, weights)
@@ -187,7 +185,9 @@ class Solver:
         """Descend from the present cut and search around."""
         options, descent = self.options, self._descent
         converged = descent.descend(alpha, options.max_iter)
-        if options.local_search is True:
+        if not isinstance(descent, Descent):
+            pass
+        elif options.local_search is True:
             search_in_order(descent, alpha, options.max_iter, on_path=on_path)
         elif options.local_search:
             search_randomly(
@@ -209,34 +209,53 @@ class Solver:
         return solution
 
     def _point(self, solution: Solution, n_iter: int) -> Point:
-        problem, depths, weights = self.problem, solution.depths, solution.weights
-        polished = self._polish(depths)
-        if polished is None:
-            loss = solution.objective - problem.penalty(depths, weights, solution.alpha)
-            intercept, report = problem.intercept, {}
-        else:
+        depths, weights, subtrees = solution.depths, solution.weights, solution.subtrees
+        loss, penalty = solution.loss, solution.objective - solution.loss
+        intercept, report = self.problem.intercept, {}
+        polished = self._polish(depths, subtrees)
+        if polished is not None:
             depths = np.where(polished.weights != 0.0, depths, 0)
             weights, intercept = polished.weights, polished.intercept
             loss, report = polished.loss, polished.report
+            subtrees = polished.subtrees or subtrees
+            if subtrees is not None:
+                subtrees = subtrees.without(self.problem.encoding.forest, depths == 0)
+            penalty = self._penalty(depths, weights, subtrees, solution.alpha)
         return Point(
             alpha=solution.alpha,
             depths=seal(depths),
             weights=seal(np.where(depths > 0, weights, 0.0)),
             intercept=seal(np.array(intercept)),
-            objective=loss + problem.penalty(depths, weights, solution.alpha),
+            objective=loss + penalty,
             loss=loss,
             n_iter=n_iter,
             report=report,
+            subtrees=subtrees,
         )
 
-    def _polish(self, depths: NDArray[np.int64]) -> Polished | None:
+    def _penalty(
+        self,
+        depths: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        subtrees: Subtrees | None,
+        alpha: float,
+    ) -> float:
+        if isinstance(self._descent, SubtreeDescent) and subtrees is not None:
+            return self._descent.penalty(subtrees, weights, alpha)
+        return self.problem.penalty(depths, weights, alpha)
+
+    def _polish(self, depths: NDArray[np.int64], subtrees: Subtrees | None) -> Polished | None:
         options = self.options
         if self._polisher is None:
             return None
         if options.polish == "ridge":
-            return self._polisher.ridge(depths, options.alpha2)
+            return self._polisher.ridge(depths, options.alpha2, subtrees)
+        if options.polish == "leaf":
+            kept = subtrees or layers_as_subtrees(self.problem.encoding.forest, depths)
+            return self._polisher.leaf(kept)
         return self._polisher.subset(
             depths,
+            subtrees,
             max_trees=self.max_trees,
             alpha2=options.alpha2,
             solver=options.solver,

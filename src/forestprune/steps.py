@@ -39,8 +39,11 @@ def tree_steps(forest: Forest) -> Steps:
     )
 
 
-def measured_steps(encoding: Encoding, n_jobs: int | None) -> Steps:
-    """Return the steps of all nodes with the weight of their rows, and the layers measured."""
+def measured_steps(encoding: Encoding, n_jobs: int | None, *, sketched: bool = True) -> Steps:
+    """Return the steps of all nodes with the weight of their rows, and the layers measured.
+
+    If `sketched`, with a sketch of each layer, if one is worth having.
+    """
     forest = encoding.forest
     shape = (forest.n_trees, forest.max_depth + 1)
     steps = tree_steps(forest)._replace(
@@ -48,4 +51,4 @@ def measured_steps(encoding: Encoding, n_jobs: int | None) -> Steps:
     )
     tasks = [(a, b, steps) for a, b in split_range(forest.n_trees, 4 * thread_count(n_jobs))]
     run_in_threads(kernels.measure_layers, tasks, n_jobs, "measuring layers")
-    return add_sketch(encoding, steps, n_jobs)
+    return add_sketch(encoding, steps, n_jobs) if sketched else steps

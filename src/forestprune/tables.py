@@ -1,11 +1,14 @@
 """What cut trees add, leaf by leaf and row by row, for one cut after another."""
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.encoding import Encoding
-from forestprune.kernels.cuts import Steps
+from forestprune.kernels.cuts import Steps, Trees
+from forestprune.subtrees import Subtrees, read_trees
 
 
 class Tables:
@@ -18,15 +21,25 @@ class Tables:
         forest = encoding.forest
         leaves = (np.diff(forest.offsets) + 1) // 2
         self._codes = encoding.codes
+        self._forest = forest
         self._steps = steps
+        self._subtrees: Subtrees | None = None
         self._first_leaf = np.concatenate([[0], np.cumsum(leaves)])
         self._table = np.zeros((int(leaves.sum()), forest.n_outputs))
         self._depths = np.zeros(forest.n_trees, np.int64)
         self._weights = np.ones(forest.n_trees)
 
-    def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Cut and weight the trees anew; return those that changed."""
-        return self._change(depths, weights, self._table)
+    def move_to(
+        self,
+        depths: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        subtrees: Subtrees | None = None,
+    ) -> NDArray[np.int64]:
+        """Cut and weight the trees anew; return those that changed.
+
+        `subtrees` has the nodes that are kept, if they are not just all down to `depths`.
+        """
+        return self._change(depths, weights, subtrees, self._table)
 
     def columns(
         self, start: int, stop: int, trees: NDArray[np.int64], output: int
@@ -54,16 +67,35 @@ class Tables:
         self,
         depths: NDArray[np.int64],
         weights: NDArray[np.float64],
+        subtrees: Subtrees | None,
         table: NDArray[np.float64],
     ) -> NDArray[np.int64]:
         """Write what trees that differ from now on add into `table`; return these trees."""
-        changed = (depths != self._depths) | (weights != self._weights)
-        trees = np.flatnonzero(changed & ((depths > 0) | (self._depths > 0)))
-        self._depths, self._weights = depths.copy(), weights.copy()
-        kernels.fill_tables(
-            self._steps, trees, self._depths, self._weights, self._first_leaf, table
+        present = (depths > 0) | (self._depths > 0)
+        if subtrees is None and self._subtrees is None:
+            present &= (depths != self._depths) | (weights != self._weights)
+        trees = np.flatnonzero(present)
+        self._depths, self._weights, self._subtrees = depths.copy(), weights.copy(), subtrees
+        if subtrees is None:
+            kernels.fill_tables(
+                self._steps, trees, self._depths, self._weights, self._first_leaf, table
+            )
+            return trees
+        shapes = self._trees
+        kernels.fill_subtree_tables(
+            shapes,
+            trees,
+            subtrees.splits(shapes),
+            np.array(subtrees.node_adds(shapes)),
+            self._weights,
+            self._first_leaf,
+            table,
         )
         return trees
+
+    @cached_property
+    def _trees(self) -> Trees:
+        return read_trees(self._forest, self._steps.weight)
 
 
 class Predictions(Tables):
@@ -80,9 +112,14 @@ class Predictions(Tables):
         self.values = np.zeros((encoding.forest.n_outputs, encoding.n_rows))
         self._next = np.zeros_like(self._table)
 
-    def move_to(self, depths: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
+    def move_to(
+        self,
+        depths: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        subtrees: Subtrees | None = None,
+    ) -> NDArray[np.int64]:
         """Cut and weight the trees anew: rows are gone through only for trees that differ."""
-        trees = self._change(depths, weights, self._next)
+        trees = self._change(depths, weights, subtrees, self._next)
         kernels.replace_columns(
             self._codes, trees, self._first_leaf, self._table, self._next, self.values
         )

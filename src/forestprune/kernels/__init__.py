@@ -12,11 +12,15 @@ from typing import Any
 
 _FILES = {
     "add_up_rows": "sums",
+    "add_leaves": "leaves",
+    "average_adds": "subtrees",
     "average_up": "sums",
+    "best_subtrees": "subtrees",
     "cut_trees": "layers",
     "encode_trees": "routing",
     "ends_at": "sketch",
     "fill_columns": "columns",
+    "fill_subtree_tables": "columns",
     "fill_tables": "columns",
     "first_fault": "structure",
     "guess_layers": "layers",
@@ -24,11 +28,15 @@ _FILES = {
     "level_order": "structure",
     "look_at_trees": "layers",
     "measure_layers": "layers",
+    "number_leaves": "leaves",
     "predict_rows": "routing",
     "price_choices": "layers",
     "replace_columns": "columns",
+    "set_subtrees": "subtrees",
     "sketch_layers": "sketch",
+    "sum_leaves": "leaves",
     "sweep_layers": "layers",
+    "sweep_subtrees": "subtrees",
 }
 
 

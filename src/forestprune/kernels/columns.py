@@ -4,7 +4,7 @@ import numpy as np
 
 from forestprune.kernels.jit import kernel
 from forestprune.kernels.layers import write_adds
-from forestprune.kernels.nodes import leaves_of
+from forestprune.kernels.nodes import leaves_of, splits_of
 
 
 @kernel
@@ -20,6 +20,32 @@ def fill_tables(steps, trees, depths, weights, first_leaf, table):
             write_adds(steps, i, o, (0, 0.0), (depths[i], weights[i]), add)
             for rank in range(leaf.size):
                 table[first_leaf[i] + rank, o] = add[leaf[rank]]
+
+
+@kernel
+def fill_subtree_tables(trees, some, kept, add, weights, first_leaf, table):
+    """Write what some trees add in each of their leaves if they keep the splits `kept`.
+
+    add[o, v] is what node v adds if rows end there; the tree counts weights[i] times.
+    """
+    for i in some:
+        a = trees.offsets[i]
+        first_split = (a - i) // 2
+        split, leaf = splits_of(trees, i), leaves_of(trees, i)
+        here = np.empty(trees.offsets[i + 1] - a)
+        on = np.empty(here.size, np.bool_)
+        on[0] = True
+        for s in range(split.size):
+            below = on[split[s]] and kept[first_split + s]
+            on[2 * s + 1] = below
+            on[2 * s + 2] = below
+        for o in range(add.shape[0]):
+            here[0] = 0.0
+            for s in range(split.size):
+                for c in range(2 * s + 1, 2 * s + 3):
+                    here[c] = weights[i] * add[o, a + c] if on[c] else here[split[s]]
+            for rank in range(leaf.size):
+                table[first_leaf[i] + rank, o] = here[leaf[rank]]
 
 
 @kernel

@@ -43,3 +43,41 @@ class Price(NamedTuple):
     ridge: NDArray[np.float64]  # (n_trees,): of the square of the tree's weight
     free: bool  # whether the weight is chosen too, or stays 1
     least: float  # a change must gain more than this
+
+
+class Trees(NamedTuple):
+    """What never changes while subtrees are chosen: tree i owns offsets[i]..offsets[i + 1]."""
+
+    offsets: NDArray[np.int64]
+    split: NDArray[np.int32]  # which nodes of their tree the splits are: see nodes.py
+    leaf: NDArray[np.int32]  # and the leaves
+    first_leaf: NDArray[np.int64]  # tree i owns the leaves first_leaf[i]..first_leaf[i + 1]
+    origin: NDArray[np.float64]  # (n_outputs, n_nodes): what each node adds in the original
+    weight: NDArray[np.float64]  # of the rows that pass the node
+
+
+class Pruning(NamedTuple):
+    """Which splits are kept now, and what is known of the trees that keep none."""
+
+    residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
+    value: NDArray[np.float64]  # (n_outputs, n_nodes): what nodes add, of those where rows end
+    end: NDArray[np.int32]  # (n_leaves,): the node of its tree where the rows of each leaf end
+    is_end: NDArray[np.bool_]  # (n_nodes,): whether rows end there; of children of kept splits
+    kept: NDArray[np.bool_]  # (n_splits,)
+    depth: NDArray[np.int64]  # (n_trees,)
+    cost: NDArray[np.float64]  # (n_trees,): of what is kept
+    off: NDArray[np.float64]  # (n_trees,): squared distance of the leaves' values from the original
+    moved: NDArray[np.float64]  # (1,): how far the residual has moved, step by step
+    moved_then: NDArray[np.float64]  # (n_trees,): when the tree was last looked at
+    slack: NDArray[np.float64]  # (n_trees,): how far it may move from then on
+    lowest_alpha: NDArray[np.float64]  # (n_trees,): down to which alpha
+
+
+class SplitPrice(NamedTuple):
+    """What prunings cost, times the target's total variation."""
+
+    cost: NDArray[np.float64]  # (n_splits,): of both children together, at alpha = 1
+    alpha: float  # times the variation
+    shrinkage: float  # 0 if values are not refitted
+    refit: bool
+    least: float  # a change must gain more than this

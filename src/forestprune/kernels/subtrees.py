@@ -1,0 +1,307 @@
+"""Keeping any part of a tree that hangs together from its root: the `subtree` rule.
+
+A pruned tree is a set of splits that are kept; its leaves are the nodes where rows then end. Leaf v
+adds f_v for its rows. With S_v the residual without this tree and N_v the weight, summed over the
+rows in v, and v0 what the node adds in the original, leaf v is worth
+
+    -2 f_v S_v + f_v^2 N_v + lambda (f_v - v0)^2,
+
+which is least at f_v = (S_v + lambda v0) / (N_v + lambda); without refitting f_v = v0. From the
+leaves up, a split is kept if its children are worth less, their cost included, than the node as a
+leaf. That finds the best of all prunings. A tree that keeps no split adds nothing and costs
+nothing: roots are in the intercept.
+
+Residuals are kept times the rows' weights, one line for each output.
+"""
+
+import numpy as np
+
+from forestprune.kernels.jit import kernel
+from forestprune.kernels.nodes import leaves_of, splits_of
+
+LOOSENED = 0.5
+"""See `_slack`: the share of the squares of what is added that is set against the residual's."""
+
+AHEAD = 0.75
+"""See `_slack`: how far alpha may fall until all trees must be looked at again."""
+
+
+@kernel
+def _look(codes, trees, cut, i, in_leaf, total):
+    """Write into total[o, v] the residual without tree i, summed over the rows in leaf v."""
+    leaf = leaves_of(trees, i)
+    a, first = trees.offsets[i], trees.first_leaf[i]
+    code, end = codes[i], cut.end[first : first + leaf.size]
+    for o in range(total.shape[0]):
+        residual, row, value = cut.residual[o], total[o], cut.value[o][a : trees.offsets[i + 1]]
+        for rank in range(leaf.size):
+            in_leaf[rank] = 0.0
+        for x in range(residual.size):
+            in_leaf[code[x]] += residual[x]
+        if cut.depth[i]:
+            for rank in range(leaf.size):
+                v = leaf[rank]
+                row[v] = in_leaf[rank] + trees.weight[a + v] * value[end[rank]]
+        else:
+            for rank in range(leaf.size):
+                row[leaf[rank]] = in_leaf[rank]
+
+
+@kernel
+def _decide(trees, price, i, share, discount, total, value, best, keep):
+    """Find the best pruning of tree i: keep[v] tells whether node v, if it is reached, is split.
+
+    total[o, v] must be known for the leaves; it is filled in for the other nodes. Writes what node
+    v would add as a leaf into value[o, v], and what the best of the tree from v on is worth into
+    best[v]; returns what the tree is worth if its root is split.
+    Squares of what is added count by `share`, costs by `discount`: 1 and 1 for the problem as it
+    is.
+    """
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    split = splits_of(trees, i)
+    cost, rate = price.cost[(a - i) // 2 : (b - i - 1) // 2], discount * price.alpha
+    weight = trees.weight[a:b]
+    for v in range(b - a):
+        best[v] = 0.0
+        keep[v] = False
+    for o in range(total.shape[0]):
+        sums, origin, out = total[o], trees.origin[o][a:b], value[o]
+        for s in range(split.size - 1, -1, -1):
+            sums[split[s]] = sums[2 * s + 1] + sums[2 * s + 2]
+        if price.refit:
+            for v in range(b - a):
+                n = share * weight[v] + price.shrinkage
+                f = (sums[v] + price.shrinkage * origin[v]) / n if n > 0.0 else origin[v]
+                off = f - origin[v]
+                out[v] = f
+                best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
+                best[v] += price.shrinkage * off * off
+        else:
+            for v in range(b - a):
+                f = origin[v]
+                out[v] = f
+                best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
+        # A lone root adds nothing.
+        out[0] = 0.0
+    best[0] = 0.0
+    below = np.inf
+    for s in range(split.size - 1, -1, -1):
+        v = split[s]
+        below = best[2 * s + 1] + best[2 * s + 2] + rate * cost[s]
+        keep[v] = below < best[v]
+        best[v] = min(below, best[v])
+    return below
+
+
+@kernel
+def _worth(trees, price, cut, i, total):
+    """Return what tree i, as it is pruned now, is worth."""
+    a = trees.offsets[i]
+    split, first = splits_of(trees, i), (a - i) // 2
+    worth = price.shrinkage * cut.off[i] + price.alpha * cut.cost[i]
+    for s in range(split.size):
+        if cut.kept[first + s]:
+            for c in range(2 * s + 1, 2 * s + 3):
+                if cut.is_end[a + c]:
+                    for o in range(total.shape[0]):
+                        f = cut.value[o, a + c]
+                        worth += f * (trees.weight[a + c] * f - 2.0 * total[o, c])
+    return worth
+
+
+@kernel
+def _slack(trees, price, i, total, value, best, keep):
+    """Return how far the residual may move until tree i, which is absent, might enter; -1 if now.
+
+    If it moves by D, the worth of a pruning that adds f changes by -2 f . D, which is no more than
+    e |f|^2 + |D|^2 / e for any e > 0. So with e of the squares taken away, the best pruning tells
+    how large |D| may be. With costs a little lower, it tells so for lower alphas too.
+    """
+    worth = _decide(trees, price, i, 1.0 - LOOSENED, AHEAD, total, value, best, keep)
+    # Half of `least` leaves room for rounding.
+    room = worth + 0.5 * price.least
+    return np.sqrt(LOOSENED * room) if room >= 0.0 else -1.0
+
+
+@kernel
+def _reshape(trees, price, cut, i, keep, level, end):
+    """Let tree i keep the splits at nodes v that are reached and have keep[v].
+
+    `level` and `end` are scratch for its nodes.
+    """
+    a, first = trees.offsets[i], trees.first_leaf[i]
+    split, leaf = splits_of(trees, i), leaves_of(trees, i)
+    first_split = (a - i) // 2
+    changed = False
+    level[0] = 1
+    deepest, cost = 0, 0.0
+    for s in range(split.size):
+        v = split[s]
+        # One more than the depth of a node that is reached, 0 for others.
+        here = level[v] if keep[v] else 0
+        changed |= (here > 0) != cut.kept[first_split + s]
+        cut.kept[first_split + s] = here > 0
+        below = here + 1 if here else 0
+        level[2 * s + 1] = below
+        level[2 * s + 2] = below
+        if here:
+            deepest = max(deepest, here)
+            cost += price.cost[first_split + s]
+    if not changed:
+        return
+    cut.depth[i] = deepest
+    cut.cost[i] = cost
+    end[0] = 0
+    for s in range(split.size):
+        above = end[split[s]]
+        for c in range(2 * s + 1, 2 * s + 3):
+            end[c] = c if level[c] else above
+            cut.is_end[a + c] = level[c] and not keep[c]
+    for rank in range(leaf.size):
+        cut.end[first + rank] = end[leaf[rank]]
+
+
+@kernel
+def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by_leaf):
+    """Let tree i keep some splits, node v adding value[o, v]; carry the residual along."""
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    first, first_split = trees.first_leaf[i], (a - i) // 2
+    split, leaf = splits_of(trees, i), leaves_of(trees, i)
+    code, ends = codes[i], cut.end[first : first + leaf.size]
+    outputs = value.shape[0]
+    for o in range(outputs):
+        by, now = by_leaf[o], cut.value[o][a:b]
+        for rank in range(leaf.size):
+            by[rank] = -now[ends[rank]]
+    _reshape(trees, price, cut, i, keep, level, end)
+    cut.off[i] = 0.0
+    for s in range(split.size):
+        if cut.kept[first_split + s]:
+            for c in range(2 * s + 1, 2 * s + 3):
+                if cut.is_end[a + c]:
+                    for o in range(outputs):
+                        cut.value[o, a + c] = value[o, c]
+                        if price.refit:
+                            cut.off[i] += (value[o, c] - trees.origin[o, a + c]) ** 2
+    square = 0.0
+    for o in range(outputs):
+        by, now, residual = by_leaf[o], cut.value[o][a:b], cut.residual[o]
+        for rank in range(leaf.size):
+            by[rank] += now[ends[rank]]
+            square += trees.weight[a + leaf[rank]] * by[rank] * by[rank]
+        if row_weight.size:
+            for x in range(residual.size):
+                residual[x] -= row_weight[x] * by[code[x]]
+        else:
+            for x in range(residual.size):
+                residual[x] -= by[code[x]]
+    cut.moved[0] += np.sqrt(square)
+
+
+@kernel
+def _largest(trees):
+    """Return how many nodes the largest tree has."""
+    largest = 1
+    for i in range(trees.offsets.size - 1):
+        largest = max(largest, trees.offsets[i + 1] - trees.offsets[i])
+    return largest
+
+
+@kernel
+def sweep_subtrees(codes, row_weight, trees, cut, price, order, lazy):
+    """Update the trees in `order`, each to its best pruning given the others.
+
+    Returns how many changed and how many were looked at. If `lazy`, an absent tree that certainly
+    stays away is passed over; otherwise it is looked at all the same.
+    """
+    outputs, nodes = trees.origin.shape[0], _largest(trees)
+    by_leaf = np.empty((outputs, nodes))
+    total, value, best = np.empty((outputs, nodes)), np.empty((outputs, nodes)), np.empty(nodes)
+    keep = np.empty(nodes, np.bool_)
+    level, end = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    changed, looked = 0, 0
+    for i in order:
+        absent = cut.depth[i] == 0
+        stays = (
+            absent
+            and price.alpha >= cut.lowest_alpha[i]
+            and cut.moved[0] - cut.moved_then[i] <= cut.slack[i]
+        )
+        if stays and lazy:
+            continue
+        looked += 1
+        _look(codes, trees, cut, i, by_leaf[0], total)
+        root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
+        gain = _worth(trees, price, cut, i, total) - min(root, 0.0)
+        if gain > price.least:
+            _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by_leaf)
+            changed += 1
+        elif absent and not stays:
+            cut.slack[i] = _slack(trees, price, i, total, value, best, keep)
+            cut.lowest_alpha[i] = AHEAD * price.alpha
+            cut.moved_then[i] = cut.moved[0]
+    return changed, looked
+
+
+@kernel
+def best_subtrees(codes, trees, cut, price, worth, cost):
+    """Write what the best pruning of each tree is worth, given the others, and what it costs.
+
+    The worth of a tree that would best be absent is 0.
+    """
+    outputs, nodes = trees.origin.shape[0], _largest(trees)
+    in_leaf, best = np.empty(nodes), np.empty(nodes)
+    total, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
+    keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
+    for i in range(worth.size):
+        _look(codes, trees, cut, i, in_leaf, total)
+        root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
+        worth[i] = min(root, 0.0)
+        cost[i] = 0.0
+        on[0] = True
+        split, first = splits_of(trees, i), (trees.offsets[i] - i) // 2
+        for s in range(split.size):
+            here = on[split[s]] and keep[split[s]]
+            on[2 * s + 1] = here
+            on[2 * s + 2] = here
+            if here:
+                cost[i] += price.cost[first + s]
+
+
+@kernel
+def set_subtrees(codes, row_weight, trees, cut, price, kept, add):
+    """Let all trees keep the splits `kept`, node v adding add[o, v]."""
+    outputs, nodes = trees.origin.shape[0], _largest(trees)
+    by_leaf, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
+    keep = np.empty(nodes, np.bool_)
+    level, end = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    for i in range(trees.offsets.size - 1):
+        a, b = trees.offsets[i], trees.offsets[i + 1]
+        split, first = splits_of(trees, i), (a - i) // 2
+        for v in range(b - a):
+            keep[v] = False
+            for o in range(outputs):
+                value[o, v] = add[o, a + v]
+        for s in range(split.size):
+            keep[split[s]] = kept[first + s]
+        _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by_leaf)
+
+
+@kernel
+def average_adds(trees, kept, out):
+    """Set out[o, v] of the splits that are kept to what rows in v are given on average.
+
+    Nodes that no row of weight reaches get the plain average of their children.
+    """
+    for i in range(trees.offsets.size - 1):
+        a, b = trees.offsets[i], trees.offsets[i + 1]
+        first = (a - i) // 2
+        split, weight = splits_of(trees, i), trees.weight[a:b]
+        for s in range(split.size - 1, -1, -1):
+            if kept[first + s]:
+                left, right = 2 * s + 1, 2 * s + 2
+                both = weight[left] + weight[right]
+                share = weight[left] / both if both > 0.0 else 0.5
+                for o in range(out.shape[0]):
+                    in_left, in_right = out[o, a + left], out[o, a + right]
+                    out[o, a + split[s]] = share * in_left + (1.0 - share) * in_right

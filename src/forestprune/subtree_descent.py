@@ -1,0 +1,188 @@
+"""Block coordinate descent for the `subtree` rule: sweeps over the trees until none changes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune import kernels
+from forestprune.descent import Solution
+from forestprune.kernels.cuts import Pruning, SplitPrice
+from forestprune.leaf_fit import Leaves
+from forestprune.problem import Problem
+from forestprune.subtrees import Subtrees, kept_nodes, read_trees
+from forestprune.validation import seal
+
+SMALLEST_ALPHA = 1e-5
+"""Where a grid of alphas ends, relative to where it begins."""
+
+
+class SubtreeDescent:
+    """Which part of each tree of a problem is kept now, and the way down from it.
+
+    Begins with nothing kept. Each sweep gives every tree, one after another, the part and the
+    values that are best given the others; the objective never rises, and after a sweep without a
+    change no single tree can improve it.
+
+    Parameters
+    ----------
+    problem : Problem
+    lazy : bool
+        Pass over trees that certainly would not change. The result is the same, bit for bit.
+
+    Attributes
+    ----------
+    sweeps, looks : int
+        Sweeps made so far, and how often the rows of a tree were gone through in them.
+    """
+
+    def __init__(self, problem: Problem, *, lazy: bool = True) -> None:
+        self.problem = problem
+        self.lazy = lazy
+        self.sweeps = 0
+        self.looks = 0
+        self.trees = read_trees(problem.encoding.forest, problem.steps.weight)
+        weights = problem.encoding.sample_weight
+        self._row_weight = seal(np.empty(0)) if weights is None else weights
+        n_trees, outputs = problem.encoding.forest.n_trees, problem.encoding.forest.n_outputs
+        self.order = np.arange(n_trees)
+        self._cut = Pruning(
+            residual=problem.residual.copy(),
+            value=np.zeros((outputs, self.trees.weight.size)),
+            end=np.zeros(self.trees.leaf.size, np.int32),
+            is_end=np.zeros(self.trees.weight.size, np.bool_),
+            kept=np.zeros(self.trees.split.size, np.bool_),
+            depth=np.zeros(n_trees, np.int64),
+            cost=np.zeros(n_trees),
+            off=np.zeros(n_trees),
+            moved=np.zeros(1),
+            moved_then=np.zeros(n_trees),
+            slack=np.full(n_trees, -1.0),
+            lowest_alpha=np.full(n_trees, np.inf),
+        )
+
+    @property
+    def depths(self) -> NDArray[np.int64]:
+        """How deep the kept part of each tree is now."""
+        return self._cut.depth
+
+    def n_nodes(self) -> int:
+        """Return how many nodes are kept now, roots of trees that are kept included."""
+        return int(2 * self._cut.kept.sum() + np.count_nonzero(self._cut.depth))
+
+    def is_full(self) -> bool:
+        """Tell whether every split is kept, with the values of the original."""
+        return bool(self._cut.kept.all()) and not self.problem.refit
+
+    def alpha_range(self) -> tuple[float, float]:
+        """Return the smallest alpha at which nothing enters if nothing is kept, and the lowest.
+
+        A pruning that gains g and costs c enters below alpha = g / c; the greatest such ratio over
+        all prunings is found by Dinkelbach's method: the best pruning at one alpha shows a higher
+        one, until nothing is better than nothing. Must be called before anything is solved.
+        """
+        worth, cost = np.zeros(self.order.size), np.zeros(self.order.size)
+        alpha = 0.0
+        while True:
+            kernels.best_subtrees(
+                self.problem.encoding.codes,
+                self.trees,
+                self._cut,
+                self._price(alpha),
+                worth,
+                cost,
+            )
+            gain = alpha * cost - worth / self.problem.variation
+            ratio = np.divide(gain, cost, out=np.zeros_like(gain), where=cost > 0.0)
+            highest = float(ratio.max(initial=0.0))
+            if highest <= alpha * (1.0 + 1e-12):
+                break
+            alpha = highest
+        return alpha, SMALLEST_ALPHA * alpha
+
+    def descend(self, alpha: float, max_iter: int, *, held: Sequence[int] = ()) -> bool:
+        """Sweep until no tree changes.
+
+        Parameters
+        ----------
+        alpha : float
+        max_iter : int
+            Sweeps at most.
+        held : sequence of int
+            Trees that must not change.
+
+        Returns
+        -------
+        bool
+            Whether a sweep without a change was reached.
+        """
+        price = self._price(alpha)
+        order = self.order[~np.isin(self.order, held)] if held else self.order
+        last = self.sweeps + max_iter
+        while self.sweeps < last:
+            if not self._sweep(price, order):
+                return True
+            # Trees that are kept answer to each other's changes before all are asked again.
+            while self.sweeps < last and self._sweep(price, order[self.depths[order] > 0]):
+                pass
+        return False
+
+    def _sweep(self, price: SplitPrice, order: NDArray[np.int64]) -> int:
+        """Update some trees; return how many changed."""
+        changed, looked = kernels.sweep_subtrees(
+            self.problem.encoding.codes,
+            self._row_weight,
+            self.trees,
+            self._cut,
+            price,
+            order,
+            self.lazy,
+        )
+        self.sweeps += 1
+        self.looks += looked
+        return int(changed)
+
+    def solution(self, alpha: float) -> Solution:
+        """Return what is kept now, with its objective."""
+        cut = self._cut
+        nodes, adds = kept_nodes(self.trees, cut.kept), None
+        if self.problem.refit:
+            everywhere = cut.value.copy()
+            kernels.average_adds(self.trees, cut.kept, everywhere)
+            adds = seal(everywhere[:, nodes])
+        loss = self.problem.loss(cut.residual)
+        return Solution(
+            alpha=alpha,
+            depths=cut.depth.copy(),
+            weights=np.ones(cut.depth.size),
+            objective=loss + self.problem.subtree_penalty(cut.cost, cut.off, alpha),
+            loss=loss,
+            subtrees=Subtrees(seal(nodes), adds),
+        )
+
+    def move_to(self, subtrees: Subtrees) -> None:
+        """Keep what `subtrees` says."""
+        cut, price = self._cut, self._price(0.0)
+        kept, adds = subtrees.splits(self.trees), subtrees.node_adds(self.trees)
+        if not self.problem.refit:
+            adds = self.trees.origin
+        kernels.set_subtrees(
+            self.problem.encoding.codes,
+            self._row_weight,
+            self.trees,
+            cut,
+            price,
+            kept,
+            np.array(adds),
+        )
+
+    def penalty(self, subtrees: Subtrees, weights: NDArray[np.float64], alpha: float) -> float:
+        """Return what is added to the loss for keeping `subtrees`, each tree weighted."""
+        kept = subtrees.splits(self.trees)
+        leaves = Leaves.of(self.problem.encoding.codes, self.trees, kept)
+        value = subtrees.node_adds(self.trees)[:, leaves.node] * weights[leaves.tree]
+        off = (value - self.trees.origin[:, leaves.node]) ** 2
+        return self.problem.subtree_penalty(self.problem.split_costs[kept], off, alpha)
+
+    def _price(self, alpha: float) -> SplitPrice:
+        return self.problem.split_price(alpha)

@@ -1,0 +1,261 @@
+"""The subtree rule as a user meets it: models, budgets, paths, estimators, refusals."""
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor, RandomForestRegressor
+from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
+
+import forestprune as fp
+
+X_ALL, Y_ALL = make_friedman1(600, noise=1.0, random_state=0)
+X, X_VAL, Y, Y_VAL = train_test_split(X_ALL, Y_ALL, test_size=0.5, random_state=0)
+MODELS = {
+    "forest": RandomForestRegressor(20, max_features=0.5, random_state=0).fit(X, Y),
+    "extra": ExtraTreesRegressor(20, max_depth=8, random_state=0).fit(X, Y),
+    "boosted": GradientBoostingRegressor(n_estimators=40, subsample=0.5, random_state=0).fit(X, Y),
+}
+WAYS = [
+    {"refit": False},
+    {"refit": True, "shrinkage": 5.0},
+    {"refit": False, "polish": "ridge"},
+    {"refit": False, "polish": "leaf", "shrinkage": 5.0},
+    {"refit": True, "polish": "ridge"},
+    {"refit": True, "polish": "subset", "alpha2": 0.001},
+    {"refit": True, "polish": "leaf"},
+]
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return MODELS[request.param]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_a_small_model_of_the_same_class(model, way, tmp_path):
+    before = joblib.hash(model)
+    small = fp.prune(model, X, Y, max_nodes=60, rule="subtree", **way)
+    assert joblib.hash(model) == before
+    assert 3 <= small.n_nodes <= 60
+    native = small.to_native()
+    assert type(native) is type(model)
+    np.testing.assert_allclose(native.predict(X_VAL), small.predict(X_VAL), rtol=1e-6)
+    trees = np.ravel(native.estimators_)
+    assert sum(tree.tree_.node_count for tree in trees) == small.n_nodes
+    joblib.dump(native, tmp_path / "small")
+    assert (tmp_path / "small").stat().st_size == small.n_bytes
+    assert small.loss == pytest.approx(1 - r2_score(Y, small.predict(X)), rel=1e-9)
+    np.testing.assert_array_equal(small.depths > 0, small.weights != 0)
+    assert small.max_depth == small.depths.max()
+
+
+def test_subtrees_need_fewer_nodes_than_layers(model):
+    errors = {}
+    for name, way in {
+        "layer": {"rule": "layer", "polish": "ridge"},
+        "subtree": {"rule": "subtree", "refit": True, "shrinkage": 5.0},
+    }.items():
+        small = fp.prune(model, X, Y, max_nodes=100, **way)
+        errors[name] = np.mean((small.predict(X_VAL) - Y_VAL) ** 2)
+    assert errors["subtree"] < 0.9 * errors["layer"]
+
+
+@pytest.mark.parametrize("limit", [60, 100, 200])
+@pytest.mark.parametrize("refit", [False, True])
+def test_budgets_are_used_up(model, limit, refit):
+    small = fp.prune(model, X, Y, max_nodes=limit, rule="subtree", refit=refit, shrinkage=5.0)
+    assert 0.8 * limit <= small.n_nodes <= limit
+    path = fp.prune_path(model, X, Y, rule="subtree", refit=refit, shrinkage=5.0)
+    assert small.loss <= path.select(max_nodes=limit).loss
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_the_points_of_a_path_are_what_its_arrays_say(model, way, tmp_path):
+    path = fp.prune_path(model, X, Y, n_alphas=12, rule="subtree", X_val=X_VAL, y_val=Y_VAL, **way)
+    assert path.n_nodes[0] == 0
+    for i in (0, 3, 7, len(path) - 1):
+        small = path[i]
+        assert small.n_nodes == path.n_nodes[i]
+        assert small.n_trees == path.n_trees[i]
+        assert small.max_depth == path.max_depths[i]
+        np.testing.assert_array_equal(small.depths, path.depths[i])
+        score = r2_score(Y_VAL, small.predict(X_VAL))
+        assert path.validation.scores[i] == pytest.approx(score, abs=1e-9)
+        assert path.losses[i] == pytest.approx(1 - r2_score(Y, small.predict(X)), abs=1e-9)
+    path.save(tmp_path / "path.npz")
+    again = fp.PruningPath.load(tmp_path / "path.npz")
+    np.testing.assert_array_equal(again.n_nodes, path.n_nodes)
+    np.testing.assert_allclose(again[5].predict(X_VAL), path[5].predict(X_VAL), rtol=1e-12)
+
+
+def test_without_refitting_a_path_ends_near_the_full_model(model):
+    path = fp.prune_path(model, X, Y, rule="subtree", refit=False)
+    assert (np.diff(path.objectives) <= 1e-9).all()
+    assert path.losses[-1] <= 1 - model.score(X, Y) + 1e-3
+
+
+def test_a_pruned_model_can_be_pruned_again(model):
+    small = fp.prune(model, X, Y, max_nodes=200, rule="subtree", refit=True, shrinkage=5.0)
+    smaller = fp.prune(small.to_native(), X, Y, max_nodes=50, rule="subtree", refit=True)
+    assert smaller.n_nodes <= 50
+    assert smaller.loss < 0.6
+    kept = fp.prune(small.forest, X, Y, alpha=0.0, rule="layer", local_search=False)
+    assert kept.loss <= small.loss + 1e-9
+
+
+def test_the_weights_of_rows_are_rows(model):
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, len(Y))
+    options = {"rule": "subtree", "refit": True, "alpha": 3.0}
+    # Shrinkage counts in rows of average weight.
+    weighted = fp.prune(model, X, Y, sample_weight=weights, shrinkage=6.0, **options)
+    mean = weights.mean()
+    repeated = fp.prune(
+        model, np.repeat(X, weights, axis=0), np.repeat(Y, weights), shrinkage=6.0 * mean, **options
+    )
+    assert weighted.n_nodes == repeated.n_nodes
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+
+
+def test_several_outputs_and_missing_values():
+    Y_two = np.column_stack([Y, X[:, 0] * X[:, 5]])
+    X_gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    model = RandomForestRegressor(10, max_depth=6, random_state=0).fit(X_gaps, Y_two)
+    for way in ({"refit": False}, {"refit": True}, {"refit": True, "polish": "leaf"}):
+        small = fp.prune(model, X_gaps, Y_two, max_nodes=80, rule="subtree", **way)
+        assert small.n_nodes <= 80
+        native = small.to_native()
+        np.testing.assert_allclose(native.predict(X_gaps), small.predict(X_gaps), rtol=1e-6)
+        assert native.predict(X_gaps).shape == (len(Y), 2)
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_degenerate_cases(refit):
+    options = {"rule": "subtree", "refit": refit}
+    constant = np.full(len(Y), 3.0)
+    model = RandomForestRegressor(5, random_state=0).fit(X, constant)
+    small = fp.prune(model, X, constant, **options)
+    assert small.n_trees == 0
+    np.testing.assert_allclose(small.predict(X_VAL), 3.0)
+    one_row = fp.prune(MODELS["forest"], X[:1], Y[:1], **options)
+    assert np.isfinite(one_row.predict(X_VAL)).all()
+    single = RandomForestRegressor(1, random_state=0).fit(X, Y)
+    assert fp.prune(single, X, Y, max_nodes=15, **options).n_nodes <= 15
+    stump = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, Y)
+    assert fp.prune(stump, X, Y, alpha=0.0, **options).n_nodes <= 6
+    roots = RandomForestRegressor(2, min_samples_leaf=len(Y), random_state=0).fit(X, Y)
+    assert fp.prune(roots, X, Y, **options).n_nodes == 0
+    with pytest.warns(UserWarning, match="Only a constant"):
+        fp.prune(roots, X, Y, max_nodes=15, **options)
+
+
+def test_costs_of_nodes(model):
+    forest = fp.Forest.from_model(model)
+    dear = np.where(forest.feature == 3, 1e6, 1.0)
+    dear_children = np.ones(forest.n_nodes)
+    starts = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    splits = np.flatnonzero(forest.left >= 0)
+    for side in (0, 1):
+        dear_children[(starts + forest.left)[splits] + side] = dear[splits]
+    plain = fp.prune(model, X, Y, max_nodes=60, rule="subtree", refit=True)
+    cheap = fp.prune(model, X, Y, max_nodes=60, rule="subtree", refit=True, weighting=dear_children)
+    assert 3 in plain.forest.feature
+    assert 3 not in cheap.forest.feature
+
+
+def test_validation_rows_choose_the_shrinkage():
+    noisy = Y + 5.0 * np.random.default_rng(0).normal(size=len(Y))
+    model = RandomForestRegressor(20, random_state=0).fit(X, noisy)
+    options = {"rule": "subtree", "refit": True, "max_nodes": 400, "X_val": X_VAL, "y_val": Y_VAL}
+    each = {s: fp.prune(model, X, noisy, shrinkage=s, **options) for s in (0.0, 30.0)}
+    scores = {s: r2_score(Y_VAL, small.predict(X_VAL)) for s, small in each.items()}
+    chosen = fp.prune(model, X, noisy, shrinkage=[0.0, 30.0], **options)
+    assert r2_score(Y_VAL, chosen.predict(X_VAL)) == pytest.approx(max(scores.values()))
+    smallest = fp.prune(
+        model, X, noisy, shrinkage=[0.0, 30.0], **{**options, "max_nodes": None, "tolerance": 0.1}
+    )
+    alone = fp.prune(
+        model, X, noisy, shrinkage=30.0, **{**options, "max_nodes": None, "tolerance": 0.1}
+    )
+    assert smallest.n_nodes <= alone.n_nodes
+
+
+def test_folds_choose_the_shrinkage():
+    noisy = Y + 5.0 * np.random.default_rng(0).normal(size=len(Y))
+    small = fp.ForestPruneRegressorCV(
+        RandomForestRegressor(10, random_state=0),
+        cv=3,
+        n_alphas=15,
+        rule="subtree",
+        refit=True,
+        shrinkage=[0.0, 20.0],
+    ).fit(X, noisy)
+    assert small.shrinkage_ == 20.0
+    assert small.scores_.shape == (len(small.path_), 3)
+    best = np.argmax(small.path_.validation.scores)
+    assert small.path_.validation.scores[best] == pytest.approx(
+        small.path_.validation.scores[small.path_.alphas.tolist().index(small.alpha_)]
+    )
+    assert small.score(X_VAL, Y_VAL) > 0.0
+
+
+def test_held_out_rows_are_neither_fitted_nor_pruned_with():
+    small = fp.ForestPruneRegressor(
+        RandomForestRegressor(10, random_state=0),
+        rule="subtree",
+        refit=True,
+        shrinkage=[1.0, 10.0],
+        validation_fraction=0.25,
+        random_state=0,
+    ).fit(X, Y)
+    assert small.score(X_VAL, Y_VAL) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"rule": "subtree", "weighting": "depth"}, "weighting='depth' charges for whole layers"),
+        ({"rule": "subtree", "weighting": np.ones((20, 3))}, "one cost a node"),
+        ({"rule": "subtree", "joint": "ridge"}, "joint='ridge' needs rule='layer'"),
+        ({"rule": "subtree", "local_search": "random"}, "local_search='random' needs rule='layer'"),
+        ({"rule": "layer", "refit": True}, "refit=True needs rule='subtree'"),
+        ({"rule": "subtree", "shrinkage": -1.0}, "shrinkage must be a finite number"),
+        ({"rule": "subtree", "shrinkage": []}, "at least one"),
+        ({"rule": "subtree", "shrinkage": [1.0, "2"]}, "shrinkage must be a finite number"),
+        ({"rule": "subtree", "shrinkage": [1.0, 2.0]}, "needs validation rows"),
+        ({"rule": "subtree", "refit": "yes"}, "refit must be True or False"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        fp.prune(MODELS["forest"], X, Y, max_nodes=50, **options)
+
+
+def test_a_path_has_one_shrinkage():
+    with pytest.raises(ValueError, match="one shrinkage"):
+        fp.prune_path(MODELS["forest"], X, Y, rule="subtree", shrinkage=[1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("subtrees/nodes", lambda a: a[::-1]),
+        ("subtrees/nodes", lambda a: a + 10**7),
+        ("subtrees/nodes", lambda a: a[:-1]),
+        ("subtrees/counts", lambda a: a[:-1]),
+        ("subtrees/adds", lambda a: a * np.nan),
+        ("subtrees/adds", lambda a: a[:, :-1]),
+        ("subtrees/refitted", lambda a: ~a),
+    ],
+)
+def test_damaged_paths_are_refused(name, change, tmp_path):
+    path = fp.prune_path(MODELS["boosted"], X, Y, n_alphas=5, rule="subtree", refit=True)
+    path.save(tmp_path / "path.npz")
+    with np.load(tmp_path / "path.npz") as file:
+        arrays = dict(file)
+    arrays[name] = change(arrays[name])
+    np.savez(tmp_path / "path.npz", **arrays)
+    with pytest.raises(fp.InvalidForestError):
+        fp.PruningPath.load(tmp_path / "path.npz")
