@@ -18,6 +18,7 @@ if INTERPRETED:
         "test_readme.py",
         "test_search.py",
         "test_subset.py",
+        "test_subtree_rule.py",
     ]
 
 settings.register_profile(

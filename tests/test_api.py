@@ -42,7 +42,11 @@ def name(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=name)
-@pytest.mark.parametrize("options", [{}, {"polish": "ridge"}, {"joint": "ridge"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"rule": "layer", "polish": "ridge"}, {"rule": "layer", "joint": "ridge"}],
+    ids=str,
+)
 def test_a_small_model_of_the_same_class(model, options):
     before = pickle.dumps(model)
     full = fp.Forest.from_model(model)
@@ -138,16 +142,17 @@ def test_an_exact_subset_reports_its_gap(solver):
 
 def test_joint_weights_explain_more_for_the_same_price():
     model = MODELS[3]
-    plain = fp.prune(model, X, Y, alpha=0.5)
+    plain = fp.prune(model, X, Y, alpha=0.5, rule="layer")
     for joint in ("ridge", "subset"):
-        small = fp.prune(model, X, Y, alpha=0.5, joint=joint, alpha2=1e-4)
+        small = fp.prune(model, X, Y, alpha=0.5, rule="layer", joint=joint, alpha2=1e-4)
         assert small.objective < plain.objective
         assert np.unique(small.weights).size > 2
 
 
 def test_depth_weighting_keeps_fewer_trees_and_node_weighting_fewer_nodes():
-    by_node = fp.prune(FOREST, X, Y, tolerance=0.05, X_val=X_VAL, y_val=Y_VAL)
-    by_depth = fp.prune(FOREST, X, Y, tolerance=0.05, X_val=X_VAL, y_val=Y_VAL, weighting="depth")
+    options = {"tolerance": 0.05, "X_val": X_VAL, "y_val": Y_VAL, "rule": "layer"}
+    by_node = fp.prune(FOREST, X, Y, **options)
+    by_depth = fp.prune(FOREST, X, Y, weighting="depth", **options)
     assert by_depth.n_trees <= by_node.n_trees
     assert by_node.n_nodes < by_depth.n_nodes
 
@@ -156,7 +161,7 @@ def test_weights_of_rows_are_rows():
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 3, len(Y)).astype(float)
     rows = np.repeat(np.arange(len(Y)), weights.astype(int))
-    for options in ({}, {"polish": "ridge"}, {"joint": "subset"}):
+    for options in ({}, {"polish": "ridge"}, {"rule": "layer", "joint": "subset"}):
         weighted = fp.prune(FOREST, X, Y, alpha=0.5, sample_weight=weights, **options)
         repeated = fp.prune(FOREST, X[rows], Y[rows], alpha=0.5, **options)
         np.testing.assert_array_equal(weighted.depths, repeated.depths)
@@ -254,7 +259,7 @@ def test_a_forest_pruned_for_a_constant_target_it_was_not_trained_for():
 
 
 def test_one_row():
-    for options in ({"alpha": 1.0}, {"max_nodes": 30, "polish": "ridge"}, {"joint": "ridge"}):
+    for options in ({"alpha": 1.0}, {"max_nodes": 30, "polish": "ridge"}, {"rule": "layer"}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             small = fp.prune(FOREST, X[:1], Y[:1], **options)
@@ -265,7 +270,7 @@ def test_one_tree():
     model = RandomForestRegressor(1, max_depth=4, random_state=0).fit(X, Y)
     small = fp.prune(model, X, Y, max_nodes=9)
     assert 3 <= small.n_nodes <= 9
-    path = fp.prune_path(model, X, Y)
+    path = fp.prune_path(model, X, Y, rule="layer")
     assert set(path.n_nodes) <= {
         0,
         *(fp.Forest.from_model(model).truncate(k).n_nodes for k in range(5)),
@@ -311,7 +316,9 @@ def test_running_out_of_sweeps_is_told():
 
 
 def test_the_same_call_gives_the_same_model():
-    for options in ({}, {"local_search": "random", "random_state": 3}, {"joint": "ridge"}):
+    layer = {"rule": "layer"}
+    random = layer | {"local_search": "random", "random_state": 3}
+    for options in ({}, random, layer | {"joint": "ridge"}):
         first, second = (fp.prune(MODELS[3], X, Y, alpha=0.3, **options) for _ in range(2))
         np.testing.assert_array_equal(first.predict(X_VAL), second.predict(X_VAL))
         one_thread = fp.prune(MODELS[3], X, Y, alpha=0.3, n_jobs=1, **options)
@@ -333,7 +340,7 @@ def test_the_same_call_gives_the_same_model():
         ({"tolerance": 0.1}, ValueError, "need validation rows"),
         ({"max_nodes": 10, "X_val": X}, ValueError, "X_val and y_val must be given together"),
         ({"n_alphas": 0, "max_nodes": 9}, ValueError, "n_alphas must be a whole number"),
-        ({"rule": "leaf"}, ValueError, "rule must be 'layer' or 'subtree', got 'leaf'"),
+        ({"rule": "leaf"}, ValueError, "rule must be 'subtree' or 'layer', got 'leaf'"),
         ({"weighting": "leaf"}, ValueError, "weighting must be 'node', 'depth' or an array"),
         ({"joint": "lasso"}, ValueError, "joint must be None or 'ridge' or 'subset'"),
         ({"polish": True}, ValueError, "polish must be None or"),
@@ -416,8 +423,9 @@ def test_a_tolerance_is_about_the_original_even_if_the_depth_is_limited():
 
 def test_costs_made_for_the_forest_can_be_used_with_a_limit_of_depth():
     forest = fp.Forest.from_model(FOREST)
-    for costs in (np.ones((12, 6)), np.ones(forest.n_nodes)):
-        small = fp.prune(FOREST, X, Y, alpha=0.2, max_depth=2, weighting=costs)
+    a_layer, a_node = np.ones((12, 6)), np.ones(forest.n_nodes)
+    for rule, costs in (("layer", a_layer), ("layer", a_node), ("subtree", a_node)):
+        small = fp.prune(FOREST, X, Y, alpha=0.2, max_depth=2, rule=rule, weighting=costs)
         assert 0 < small.max_depth <= 2
 
 
@@ -426,7 +434,16 @@ def test_the_result_does_not_depend_on_the_number_of_threads():
     model = RandomForestRegressor(24, max_depth=7, max_features=1, random_state=0, n_jobs=2)
     model.fit(rows, target)
     results = [
-        fp.prune(model, rows, target, alpha=0.1, joint="ridge", local_search=False, n_jobs=n)
+        fp.prune(
+            model,
+            rows,
+            target,
+            alpha=0.1,
+            rule="layer",
+            joint="ridge",
+            local_search=False,
+            n_jobs=n,
+        )
         for n in (1, 2, 5)
     ]
     for other in results[1:]:
@@ -444,8 +461,8 @@ def test_a_small_pipeline_neither_holds_the_large_forest_nor_shares_its_transfor
 
 
 def test_validation_rows_alone_choose_the_best():
-    small = fp.prune(MODELS[3], X, Y, X_val=X_VAL, y_val=Y_VAL)
-    path = fp.prune_path(MODELS[3], X, Y)
+    small = fp.prune(MODELS[3], X, Y, X_val=X_VAL, y_val=Y_VAL, shrinkage=10.0)
+    path = fp.prune_path(MODELS[3], X, Y, shrinkage=10.0)
     assert small.alpha == path.alphas[np.argmax(path.score(X_VAL, Y_VAL))]
     weights = np.where(X_VAL[:, 0] > 0.5, 1.0, 0.0)
     garbage = np.where(weights > 0, Y_VAL, 1e6)

@@ -195,10 +195,12 @@ def test_cross_validation_chooses_by_the_folds(criteria):
 def test_the_scores_of_a_fold_are_those_of_models_that_did_not_see_it():
     import forestprune as fp
 
-    small = ForestPruneRegressorCV(forest(5), cv=KFold(3), n_alphas=6).fit(X, Y)
+    small = ForestPruneRegressorCV(forest(5), cv=KFold(3), n_alphas=6, shrinkage=9.0).fit(X, Y)
     train, test = next(KFold(3).split(X))
     alphas = small.path_.alphas
-    fold = fp.prune_path(forest(5).fit(X[train], Y[train]), X[train], Y[train], alphas=alphas)
+    fold = fp.prune_path(
+        forest(5).fit(X[train], Y[train]), X[train], Y[train], alphas=alphas, shrinkage=9.0
+    )
     expected = fold.score(X[test], Y[test])
     np.testing.assert_allclose(small.scores_[: expected.size, 0], expected)
 

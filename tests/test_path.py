@@ -28,15 +28,17 @@ def model(request):
     return {"forest": FOREST, "boosted": BOOSTED}[request.param]
 
 
-@pytest.fixture(scope="module")
-def path(model):
-    return fp.prune_path(model, X, Y, n_alphas=30, polish="ridge", X_val=X_VAL, y_val=Y_VAL)
+@pytest.fixture(scope="module", params=["layer", "subtree"])
+def path(model, request):
+    return fp.prune_path(
+        model, X, Y, n_alphas=30, rule=request.param, polish="ridge", X_val=X_VAL, y_val=Y_VAL
+    )
 
 
 @given(cases(joint=(None,)))
 def test_the_first_alpha_is_the_smallest_at_which_nothing_enters(case):
     encoding = fp.encode(case.forest, case.X, sample_weight=case.weights)
-    solver = Solver(encoding, case.y, Options(weighting=case.weighting))
+    solver = Solver(encoding, case.y, Options(rule="layer", weighting=case.weighting))
     grid = solver.grid(5)
     nothing, ones = [0] * len(case.roots), [1.0] * len(case.roots)
     # By the equation: what each single cut gains for each unit of its cost.
@@ -56,7 +58,7 @@ def test_the_first_alpha_is_the_smallest_at_which_nothing_enters(case):
 @pytest.mark.parametrize("joint", [None, "ridge", "subset"])
 def test_nothing_enters_at_the_first_alpha_and_something_just_below(model, joint):
     encoding = fp.encode(fp.Forest.from_model(model), X)
-    options = Options(joint=joint, local_search=False)
+    options = Options(rule="layer", joint=joint, local_search=False)
     first = Solver(encoding, Y, options).grid(5)[0]
     for factor, enters in ((1 + 1e-6, False), (1 - 1e-6, True)):
         descent = Descent(Solver(encoding, Y, options).problem)
@@ -65,7 +67,7 @@ def test_nothing_enters_at_the_first_alpha_and_something_just_below(model, joint
 
 
 def test_a_path_goes_from_nothing_to_everything(model):
-    path = fp.prune_path(model, X, Y, n_alphas=40)
+    path = fp.prune_path(model, X, Y, n_alphas=40, rule="layer")
     full = fp.Forest.from_model(model)
     assert (np.diff(path.alphas) < 0).all()
     assert path.n_nodes[0] == path.n_trees[0] == 0
@@ -77,7 +79,7 @@ def test_a_path_goes_from_nothing_to_everything(model):
 
 
 def test_a_path_ends_once_the_full_model_is_reached():
-    path = fp.prune_path(FOREST, X, Y, alphas=[1e-9, 10.0, 0.0, 1e-12])
+    path = fp.prune_path(FOREST, X, Y, alphas=[1e-9, 10.0, 0.0, 1e-12], rule="layer")
     assert path.alphas.tolist() == [10.0, 1e-9]
     np.testing.assert_array_equal(path.depths[-1], fp.Forest.from_model(FOREST).depths)
 
@@ -104,7 +106,7 @@ def test_what_the_arrays_say_is_what_the_models_are(path):
 
 @pytest.mark.parametrize("options", [{}, {"polish": "ridge"}, {"joint": "ridge"}])
 def test_objectives_can_be_recomputed_from_the_model(model, options):
-    path = fp.prune_path(model, X, Y, n_alphas=8, **options)
+    path = fp.prune_path(model, X, Y, n_alphas=8, rule="layer", **options)
     forest = fp.Forest.from_model(model)
     sizes = forest.layer_sizes()
     up_to = np.concatenate([np.zeros((forest.n_trees, 1)), np.cumsum(sizes, axis=1)], axis=1)

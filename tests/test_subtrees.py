@@ -49,7 +49,7 @@ class Naive:
     def __init__(self, case, shrinkage, node_costs):
         self.case = case
         self.weights = np.ones(len(case.X)) if case.weights is None else case.weights
-        self.shrinkage = None if shrinkage is None else shrinkage * self.weights.mean()
+        self.shrinkage = shrinkage
         total = self.weights.sum()
         roots, scale, base = case.roots, case.forest.scale, case.forest.base
         self.intercept = naive.intercept(roots, scale, base)

@@ -122,7 +122,7 @@ def prune(
             "with: give X_val and y_val."
         )
     require_number("alpha", 1.0 if alpha is None else alpha)
-    if len(how.shrinkages) > 1 and held_out is None:
+    if how.shrinkage is not None and len(how.shrinkages) > 1 and held_out is None:
         raise ValueError(
             f"shrinkage={how.shrinkage!r} is to be chosen from, which needs validation rows: give "
             "X_val and y_val, or one number."
@@ -131,6 +131,8 @@ def prune(
     if not given:
         solver = Solver(encoding, y, how, picked)
         return PrunedForest.of(source, solver.solve_alone(1.0 if alpha is None else float(alpha)))
+
+    shrinkages = how.shrinkages if held_out is not None else how.shrinkages[:1]
 
     def try_one(shrinkage: float) -> tuple[PruningPath, int]:
         solver = Solver(encoding, y, replace(how, shrinkage=shrinkage), picked)
@@ -145,7 +147,7 @@ def prune(
         return path, chosen
 
     path, chosen = best_choice(
-        [partial(try_one, shrinkage) for shrinkage in how.shrinkages], smallest=by_quality
+        [partial(try_one, shrinkage) for shrinkage in shrinkages], smallest=by_quality
     )
     small = path[chosen]
     if not small.n_trees:
@@ -214,7 +216,7 @@ def prune_path(
         )
     given = None if alphas is None else _checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val)
-    if len(how.shrinkages) > 1:
+    if how.shrinkage is not None and len(how.shrinkages) > 1:
         raise ValueError(
             f"A path has one shrinkage, got {how.shrinkage!r}. prune() and the estimators choose "
             "from several."

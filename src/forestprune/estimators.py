@@ -1,5 +1,6 @@
 """scikit-learn meta-estimators: fit a forest, or take a fitted one, and prune it."""
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Literal
@@ -142,9 +143,9 @@ class ForestPruneRegressor(_PrunedRegressor):
         one_standard_error: bool = False,
         validation_fraction: float | None = None,
         n_alphas: int = 100,
-        rule: Rule = "layer",
-        refit: bool = False,
-        shrinkage: Any = 50.0,
+        rule: Rule = "subtree",
+        refit: bool | None = None,
+        shrinkage: float | Sequence[float] | None = None,
         weighting: Weighting = "node",
         joint: Joint | None = None,
         alpha2: float = 0.01,
@@ -296,9 +297,9 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         one_standard_error: bool = False,
         alphas: ArrayLike | None = None,
         n_alphas: int = 100,
-        rule: Rule = "layer",
-        refit: bool = False,
-        shrinkage: Any = 50.0,
+        rule: Rule = "subtree",
+        refit: bool | None = None,
+        shrinkage: float | Sequence[float] | None = None,
         weighting: Weighting = "node",
         joint: Joint | None = None,
         alpha2: float = 0.01,

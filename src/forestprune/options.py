@@ -1,6 +1,6 @@
 """How to prune: the options that every way to call the package shares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral, Real
@@ -14,9 +14,12 @@ Polish = Literal["ridge", "subset", "leaf"]
 Rule = Literal["layer", "subtree"]
 Weighting = Literal["node", "depth"] | ArrayLike
 
+SHRINKAGES = (100.0, 10.0, 1000.0)
+"""What shrinkage is chosen from; the first where there is nothing to choose by."""
+
 _CHOICES: dict[str, tuple[Any, ...]] = {
-    "rule": ("layer", "subtree"),
-    "refit": (True, False),
+    "rule": ("subtree", "layer"),
+    "refit": (None, True, False),
     "joint": (None, "ridge", "subset"),
     "polish": (None, "ridge", "subset", "leaf"),
     "local_search": (True, False, "random", "correlated"),
@@ -30,16 +33,18 @@ class Options:
 
     Parameters
     ----------
-    rule : "layer" or "subtree"
-        How one tree is pruned: "layer" cuts it at a depth, as in the paper; "subtree" keeps any
-        part of it that hangs together from the root.
-    refit : bool
-        For the rule "subtree": whether leaves get new values along with their choice.
-    shrinkage : float
+    rule : "subtree" or "layer"
+        How one tree is pruned: "subtree" keeps any part of it that hangs together from the root;
+        "layer" cuts it at a depth, as in the paper.
+    refit : bool or None
+        Whether leaves get new values along with their choice. None: with the rule "subtree" they
+        do, with "layer" they cannot (but see `polish`).
+    shrinkage : float, list of float or None
         How strongly new values of leaves (`refit`, or ``polish="leaf"``) are drawn to those that
-        the nodes have in the original, in rows: a leaf with as many rows goes half of the way. 0
-        leaves them free, which overfits noisy data. Where there are validation rows or folds it may
-        be a list, from which they choose.
+        the nodes have in the original, in rows: a leaf with as many rows, or as much of their
+        weight, goes half of the way. 0 leaves them free, which overfits noisy data. From a list,
+        validation rows or folds choose. None: 100; where there are validation rows or folds, from
+        10, 100 and 1000.
     weighting : "node", "depth" or array-like
         What keeping a layer of a tree costs. "node": its number of nodes; gives the smallest
         models. "depth": 1; gives fewer trees. Or your own costs, not negative: an array of shape
@@ -74,9 +79,9 @@ class Options:
         Threads; None takes every core.
     """
 
-    rule: Rule = "layer"
-    refit: bool = False
-    shrinkage: Any = 50.0
+    rule: Rule = "subtree"
+    refit: bool | None = None
+    shrinkage: float | Sequence[float] | None = None
     weighting: Weighting = "node"
     joint: Joint | None = None
     alpha2: float = 0.01
@@ -97,7 +102,7 @@ class Options:
             require("weighting", self.weighting, listed, partial(_is_among, ("node", "depth")))
         require_number("alpha2", self.alpha2)
         for shrinkage in self.shrinkages:
-            require_number("shrinkage", shrinkage)
+            require("shrinkage", shrinkage, "a finite number, not negative, or a list", _is_number)
         if not self.shrinkages:
             raise ValueError("shrinkage must be a number, or a list of at least one; got none.")
         self._check_rule()
@@ -109,11 +114,18 @@ class Options:
             require("n_jobs", self.n_jobs, "None or a whole number but 0", _is_job_count)
 
     @property
+    def refits(self) -> bool:
+        """Whether leaves get new values along with their choice."""
+        return self.rule == "subtree" if self.refit is None else bool(self.refit)
+
+    @property
     def shrinkages(self) -> list[Any]:
-        """The values of `shrinkage` to choose from."""
-        given = self.shrinkage
-        is_list = isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) == 1
-        return list(given) if is_list else [given]
+        """The values of `shrinkage` to choose from, if one can choose; else the first counts."""
+        if self.shrinkage is None:
+            return list(SHRINKAGES if self.refits or self.polish == "leaf" else SHRINKAGES[:1])
+        if isinstance(self.shrinkage, (list, tuple, np.ndarray)) and np.ndim(self.shrinkage):
+            return list(self.shrinkage)
+        return [self.shrinkage]
 
     def _check_rule(self) -> None:
         """Refuse options that the rule cannot heed."""

@@ -117,10 +117,11 @@ class Polisher:
         """
         problem, forest = self.problem, self.problem.encoding.forest
         trees = self._trees
-        kept = subtrees.splits(trees)
-        leaves = Leaves.of(problem.encoding.codes, trees, kept)
+        leaves = Leaves.of(problem.encoding.codes, trees, subtrees.splits(trees))
         origin = trees.origin[:, leaves.node]
-        value = np.array(subtrees.node_adds(trees)[:, leaves.node])
+        place = np.searchsorted(subtrees.nodes, leaves.node)
+        adds = subtrees.values(trees).copy()
+        value = adds[:, place]
         weights = problem.encoding.sample_weight
         row_weight = np.empty(0) if weights is None else weights
         residual = problem.residual.copy()
@@ -129,15 +130,14 @@ class Polisher:
         residual -= rise * row_weight if row_weight.size else rise
         constant = np.zeros(forest.n_outputs)
         LeafFit(leaves, row_weight, residual, value, origin, problem.shrinkage, constant).solve()
-        everywhere = np.zeros_like(trees.origin)
-        everywhere[:, leaves.node] = value
-        kernels.average_adds(trees, kept, everywhere)
+        adds[:, place] = value
+        kernels.average_adds(trees, subtrees.nodes.copy(), adds)
         return Polished(
             np.ones(forest.n_trees),
             problem.intercept + constant,
             problem.loss(residual),
             {},
-            Subtrees(subtrees.nodes, seal(everywhere[:, subtrees.nodes])),
+            Subtrees(subtrees.nodes, seal(adds)),
         )
 
     @cached_property

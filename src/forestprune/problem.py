@@ -64,7 +64,7 @@ class Problem:
     refit : bool
         Whether leaves get new values, rule "subtree".
     shrinkage : float
-        How strongly these are drawn to the original ones, in units of a row's weight.
+        How strongly these are drawn to the original ones, in rows of weight 1.
     joint : "ridge", "subset" or None
         How the trees' weights are chosen along with their depths; None leaves them at 1.
     alpha2 : float
@@ -190,7 +190,7 @@ def pose(
     refit, joint, alpha2
         See :class:`Problem`.
     shrinkage : float
-        How strongly refitted values are drawn to the original ones, in rows of average weight.
+        How strongly refitted values are drawn to the original ones, in rows of weight 1.
     n_jobs : int or None
         Threads; None takes every core.
     """
@@ -219,7 +219,7 @@ def pose(
         split_costs=_split_costs(forest, weighting) if rule == "subtree" else seal(np.empty(0)),
         rule=rule,
         refit=refit,
-        shrinkage=shrinkage * rows / encoding.n_rows,
+        shrinkage=shrinkage,
         joint=joint,
         alpha2=alpha2,
     )

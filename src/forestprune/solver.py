@@ -84,7 +84,7 @@ class Solver:
             y,
             rule=options.rule,
             weighting=options.weighting,
-            refit=options.refit,
+            refit=options.refits,
             shrinkage=float(options.shrinkages[0]),
             joint=options.joint,
             alpha2=options.alpha2,

@@ -16,6 +16,9 @@ from forestprune.validation import seal
 SMALLEST_ALPHA = 1e-5
 """Where a grid of alphas ends, relative to where it begins."""
 
+VALUE_SWEEPS = 25
+"""Sweeps at most that refit values only, between two that may change the shape of trees."""
+
 
 class SubtreeDescent:
     """Which part of each tree of a problem is kept now, and the way down from it.
@@ -46,11 +49,14 @@ class SubtreeDescent:
         self._row_weight = seal(np.empty(0)) if weights is None else weights
         n_trees, outputs = problem.encoding.forest.n_trees, problem.encoding.forest.n_outputs
         self.order = np.arange(n_trees)
+        codes = problem.encoding.codes
         self._cut = Pruning(
             residual=problem.residual.copy(),
             value=np.zeros((outputs, self.trees.weight.size)),
+            ends=np.zeros(self.trees.leaf.size, np.int32),
+            n_ends=np.zeros(n_trees, np.int64),
             end=np.zeros(self.trees.leaf.size, np.int32),
-            is_end=np.zeros(self.trees.weight.size, np.bool_),
+            column=np.zeros_like(codes) if problem.refit else codes[:, :0].copy(),
             kept=np.zeros(self.trees.split.size, np.bool_),
             depth=np.zeros(n_trees, np.int64),
             cost=np.zeros(n_trees),
@@ -123,6 +129,11 @@ class SubtreeDescent:
             if not self._sweep(price, order):
                 return True
             # Trees that are kept answer to each other's changes before all are asked again.
+            if self.problem.refit:
+                kernels.refit_values(
+                    self._row_weight, self.trees, self._cut, price, order, VALUE_SWEEPS
+                )
+                continue
             while self.sweeps < last and self._sweep(price, order[self.depths[order] > 0]):
                 pass
         return False
@@ -147,9 +158,9 @@ class SubtreeDescent:
         cut = self._cut
         nodes, adds = kept_nodes(self.trees, cut.kept), None
         if self.problem.refit:
-            everywhere = cut.value.copy()
-            kernels.average_adds(self.trees, cut.kept, everywhere)
-            adds = seal(everywhere[:, nodes])
+            adds = cut.value[:, nodes]
+            kernels.average_adds(self.trees, nodes, adds)
+            seal(adds)
         loss = self.problem.loss(cut.residual)
         return Solution(
             alpha=alpha,
@@ -163,24 +174,25 @@ class SubtreeDescent:
     def move_to(self, subtrees: Subtrees) -> None:
         """Keep what `subtrees` says."""
         cut, price = self._cut, self._price(0.0)
-        kept, adds = subtrees.splits(self.trees), subtrees.node_adds(self.trees)
-        if not self.problem.refit:
-            adds = self.trees.origin
+        adds = np.array(self.trees.origin)
+        if self.problem.refit:
+            adds[:, subtrees.nodes] = subtrees.values(self.trees)
         kernels.set_subtrees(
             self.problem.encoding.codes,
             self._row_weight,
             self.trees,
             cut,
             price,
-            kept,
-            np.array(adds),
+            subtrees.splits(self.trees),
+            adds,
         )
 
     def penalty(self, subtrees: Subtrees, weights: NDArray[np.float64], alpha: float) -> float:
         """Return what is added to the loss for keeping `subtrees`, each tree weighted."""
         kept = subtrees.splits(self.trees)
         leaves = Leaves.of(self.problem.encoding.codes, self.trees, kept)
-        value = subtrees.node_adds(self.trees)[:, leaves.node] * weights[leaves.tree]
+        place = np.searchsorted(subtrees.nodes, leaves.node)
+        value = subtrees.values(self.trees)[:, place] * weights[leaves.tree]
         off = (value - self.trees.origin[:, leaves.node]) ** 2
         return self.problem.subtree_penalty(self.problem.split_costs[kept], off, alpha)
 

@@ -37,13 +37,9 @@ class Subtrees:
         kept[(trees.offsets[owner] - owner) // 2 + (child - 1) // 2] = True
         return kept
 
-    def node_adds(self, trees: Trees) -> NDArray[np.float64]:
-        """Return what each node of the forest adds; of nodes that are not kept it means nothing."""
-        if self.adds is None:
-            return trees.origin
-        adds = np.zeros_like(trees.origin)
-        adds[:, self.nodes] = self.adds
-        return adds
+    def values(self, trees: Trees) -> NDArray[np.float64]:
+        """Return what each node that is kept adds: shape (n_outputs, n_kept)."""
+        return seal(trees.origin[:, self.nodes]) if self.adds is None else self.adds
 
     def mask(self, forest: Forest) -> NDArray[np.bool_]:
         """Return for each node of the forest whether it is kept; roots always are."""

@@ -85,8 +85,8 @@ class Tables:
         kernels.fill_subtree_tables(
             shapes,
             trees,
-            subtrees.splits(shapes),
-            np.array(subtrees.node_adds(shapes)),
+            subtrees.nodes,
+            subtrees.values(shapes),
             self._weights,
             self._first_leaf,
             table,

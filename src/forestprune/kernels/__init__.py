@@ -31,6 +31,7 @@ _FILES = {
     "number_leaves": "leaves",
     "predict_rows": "routing",
     "price_choices": "layers",
+    "refit_values": "subtrees",
     "replace_columns": "columns",
     "set_subtrees": "subtrees",
     "sketch_layers": "sketch",

@@ -23,29 +23,25 @@ def fill_tables(steps, trees, depths, weights, first_leaf, table):
 
 
 @kernel
-def fill_subtree_tables(trees, some, kept, add, weights, first_leaf, table):
-    """Write what some trees add in each of their leaves if they keep the splits `kept`.
+def fill_subtree_tables(trees, some, nodes, adds, weights, first_leaf, table):
+    """Write what some trees add in each of their leaves if they keep `nodes`, which are rising.
 
-    add[o, v] is what node v adds if rows end there; the tree counts weights[i] times.
+    adds[o, j] is what nodes[j] adds if rows end there; the tree counts weights[i] times.
     """
     for i in some:
-        a = trees.offsets[i]
-        first_split = (a - i) // 2
+        a, b = trees.offsets[i], trees.offsets[i + 1]
         split, leaf = splits_of(trees, i), leaves_of(trees, i)
-        here = np.empty(trees.offsets[i + 1] - a)
-        on = np.empty(here.size, np.bool_)
-        on[0] = True
+        place = np.full(b - a, -1)
+        for j in range(np.searchsorted(nodes, a), np.searchsorted(nodes, b)):
+            place[nodes[j] - a] = j
         for s in range(split.size):
-            below = on[split[s]] and kept[first_split + s]
-            on[2 * s + 1] = below
-            on[2 * s + 2] = below
-        for o in range(add.shape[0]):
-            here[0] = 0.0
-            for s in range(split.size):
-                for c in range(2 * s + 1, 2 * s + 3):
-                    here[c] = weights[i] * add[o, a + c] if on[c] else here[split[s]]
-            for rank in range(leaf.size):
-                table[first_leaf[i] + rank, o] = here[leaf[rank]]
+            for c in range(2 * s + 1, 2 * s + 3):
+                if place[c] < 0:
+                    place[c] = place[split[s]]
+        for rank in range(leaf.size):
+            j = place[leaf[rank]]
+            for o in range(adds.shape[0]):
+                table[first_leaf[i] + rank, o] = weights[i] * adds[o, j] if j >= 0 else 0.0
 
 
 @kernel

@@ -61,8 +61,10 @@ class Pruning(NamedTuple):
 
     residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
     value: NDArray[np.float64]  # (n_outputs, n_nodes): what nodes add, of those where rows end
-    end: NDArray[np.int32]  # (n_leaves,): the node of its tree where the rows of each leaf end
-    is_end: NDArray[np.bool_]  # (n_nodes,): whether rows end there; of children of kept splits
+    ends: NDArray[np.int32]  # (n_leaves,): from first_leaf[i] on, the n_ends[i] nodes they end in
+    n_ends: NDArray[np.int64]  # (n_trees,)
+    end: NDArray[np.int32]  # (n_leaves,): in which of them the rows of each leaf end
+    column: NDArray[np.unsignedinteger]  # (n_trees, m): in which of them each row ends; if refitted
     kept: NDArray[np.bool_]  # (n_splits,)
     depth: NDArray[np.int64]  # (n_trees,)
     cost: NDArray[np.float64]  # (n_trees,): of what is kept

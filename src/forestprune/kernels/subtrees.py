@@ -27,21 +27,40 @@ AHEAD = 0.75
 
 
 @kernel
+def _largest(trees):
+    """Return how many nodes the largest tree has."""
+    largest = 1
+    for i in range(trees.offsets.size - 1):
+        largest = max(largest, trees.offsets[i + 1] - trees.offsets[i])
+    return largest
+
+
+@kernel
+def _adds(trees, cut, i, o):
+    """Return what tree i adds to output o in each of the nodes where its rows end; 0 if absent."""
+    a, first = trees.offsets[i], trees.first_leaf[i]
+    add = np.zeros(max(cut.n_ends[i], 1))
+    for j in range(cut.n_ends[i]):
+        add[j] = cut.value[o, a + cut.ends[first + j]]
+    return add
+
+
+@kernel
 def _look(codes, trees, cut, i, in_leaf, total):
     """Write into total[o, v] the residual without tree i, summed over the rows in leaf v."""
     leaf = leaves_of(trees, i)
     a, first = trees.offsets[i], trees.first_leaf[i]
     code, end = codes[i], cut.end[first : first + leaf.size]
     for o in range(total.shape[0]):
-        residual, row, value = cut.residual[o], total[o], cut.value[o][a : trees.offsets[i + 1]]
+        residual, row = cut.residual[o], total[o]
         for rank in range(leaf.size):
             in_leaf[rank] = 0.0
         for x in range(residual.size):
             in_leaf[code[x]] += residual[x]
         if cut.depth[i]:
+            add, weight = _adds(trees, cut, i, o), trees.weight[a : trees.offsets[i + 1]]
             for rank in range(leaf.size):
-                v = leaf[rank]
-                row[v] = in_leaf[rank] + trees.weight[a + v] * value[end[rank]]
+                row[leaf[rank]] = in_leaf[rank] + weight[leaf[rank]] * add[end[rank]]
         else:
             for rank in range(leaf.size):
                 row[leaf[rank]] = in_leaf[rank]
@@ -96,16 +115,13 @@ def _decide(trees, price, i, share, discount, total, value, best, keep):
 @kernel
 def _worth(trees, price, cut, i, total):
     """Return what tree i, as it is pruned now, is worth."""
-    a = trees.offsets[i]
-    split, first = splits_of(trees, i), (a - i) // 2
+    a, first = trees.offsets[i], trees.first_leaf[i]
     worth = price.shrinkage * cut.off[i] + price.alpha * cut.cost[i]
-    for s in range(split.size):
-        if cut.kept[first + s]:
-            for c in range(2 * s + 1, 2 * s + 3):
-                if cut.is_end[a + c]:
-                    for o in range(total.shape[0]):
-                        f = cut.value[o, a + c]
-                        worth += f * (trees.weight[a + c] * f - 2.0 * total[o, c])
+    for j in range(first, first + cut.n_ends[i]):
+        v = cut.ends[j]
+        for o in range(total.shape[0]):
+            f = cut.value[o, a + v]
+            worth += f * (trees.weight[a + v] * f - 2.0 * total[o, v])
     return worth
 
 
@@ -124,14 +140,14 @@ def _slack(trees, price, i, total, value, best, keep):
 
 
 @kernel
-def _reshape(trees, price, cut, i, keep, level, end):
+def _reshape(codes, trees, price, cut, i, keep, level, end):
     """Let tree i keep the splits at nodes v that are reached and have keep[v].
 
     `level` and `end` are scratch for its nodes.
     """
-    a, first = trees.offsets[i], trees.first_leaf[i]
+    first = trees.first_leaf[i]
     split, leaf = splits_of(trees, i), leaves_of(trees, i)
-    first_split = (a - i) // 2
+    first_split = (trees.offsets[i] - i) // 2
     changed = False
     level[0] = 1
     deepest, cost = 0, 0.0
@@ -151,43 +167,52 @@ def _reshape(trees, price, cut, i, keep, level, end):
         return
     cut.depth[i] = deepest
     cut.cost[i] = cost
+    # Number the nodes where rows end; below them nodes inherit the number. A lone root is none.
+    count = 0
     end[0] = 0
     for s in range(split.size):
         above = end[split[s]]
         for c in range(2 * s + 1, 2 * s + 3):
-            end[c] = c if level[c] else above
-            cut.is_end[a + c] = level[c] and not keep[c]
+            if level[c] and not keep[c]:
+                cut.ends[first + count] = c
+                end[c] = count
+                count += 1
+            else:
+                end[c] = above
+    cut.n_ends[i] = count
     for rank in range(leaf.size):
         cut.end[first + rank] = end[leaf[rank]]
+    if price.refit:
+        code, column, ranks = codes[i], cut.column[i], cut.end[first : first + leaf.size]
+        for x in range(code.size):
+            column[x] = ranks[code[x]]
 
 
 @kernel
 def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by_leaf):
     """Let tree i keep some splits, node v adding value[o, v]; carry the residual along."""
-    a, b = trees.offsets[i], trees.offsets[i + 1]
-    first, first_split = trees.first_leaf[i], (a - i) // 2
-    split, leaf = splits_of(trees, i), leaves_of(trees, i)
-    code, ends = codes[i], cut.end[first : first + leaf.size]
+    a, first = trees.offsets[i], trees.first_leaf[i]
+    leaf = leaves_of(trees, i)
+    code = codes[i]
     outputs = value.shape[0]
+    end_of = cut.end[first : first + leaf.size]
     for o in range(outputs):
-        by, now = by_leaf[o], cut.value[o][a:b]
+        by, add = by_leaf[o], _adds(trees, cut, i, o)
         for rank in range(leaf.size):
-            by[rank] = -now[ends[rank]]
-    _reshape(trees, price, cut, i, keep, level, end)
+            by[rank] = -add[end_of[rank]]
+    _reshape(codes, trees, price, cut, i, keep, level, end)
     cut.off[i] = 0.0
-    for s in range(split.size):
-        if cut.kept[first_split + s]:
-            for c in range(2 * s + 1, 2 * s + 3):
-                if cut.is_end[a + c]:
-                    for o in range(outputs):
-                        cut.value[o, a + c] = value[o, c]
-                        if price.refit:
-                            cut.off[i] += (value[o, c] - trees.origin[o, a + c]) ** 2
+    for j in range(first, first + cut.n_ends[i]):
+        v = cut.ends[j]
+        for o in range(outputs):
+            cut.value[o, a + v] = value[o, v]
+            if price.refit:
+                cut.off[i] += (value[o, v] - trees.origin[o, a + v]) ** 2
     square = 0.0
     for o in range(outputs):
-        by, now, residual = by_leaf[o], cut.value[o][a:b], cut.residual[o]
+        by, add, residual = by_leaf[o], _adds(trees, cut, i, o), cut.residual[o]
         for rank in range(leaf.size):
-            by[rank] += now[ends[rank]]
+            by[rank] += add[end_of[rank]]
             square += trees.weight[a + leaf[rank]] * by[rank] * by[rank]
         if row_weight.size:
             for x in range(residual.size):
@@ -199,12 +224,59 @@ def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by
 
 
 @kernel
-def _largest(trees):
-    """Return how many nodes the largest tree has."""
-    largest = 1
-    for i in range(trees.offsets.size - 1):
-        largest = max(largest, trees.offsets[i + 1] - trees.offsets[i])
-    return largest
+def _refit(row_weight, trees, price, cut, i, sums):
+    """Give the leaves that tree i has now their best values; tell whether that gains enough.
+
+    Nothing is changed if it does not. `sums` is scratch.
+    """
+    a, first, count = trees.offsets[i], trees.first_leaf[i], cut.n_ends[i]
+    column = cut.column[i]
+    outputs = sums.shape[0]
+    gain, square, off = 0.0, 0.0, 0.0
+    for o in range(outputs):
+        step, residual = sums[o], cut.residual[o]
+        for j in range(count):
+            step[j] = 0.0
+        for x in range(residual.size):
+            step[column[x]] += residual[x]
+        for j in range(count):
+            v = a + cut.ends[first + j]
+            n, f, origin = trees.weight[v], cut.value[o, v], trees.origin[o, v]
+            rate = n + price.shrinkage
+            # The residual's own sum, less what draws the value back.
+            by = (step[j] - price.shrinkage * (f - origin)) / rate if rate > 0.0 else 0.0
+            step[j] = by
+            gain += rate * by * by
+            square += n * by * by
+            off += (f + by - origin) ** 2
+    if gain <= price.least:
+        return False
+    for o in range(outputs):
+        step, residual = sums[o], cut.residual[o]
+        for j in range(count):
+            cut.value[o, a + cut.ends[first + j]] += step[j]
+        if row_weight.size:
+            for x in range(residual.size):
+                residual[x] -= row_weight[x] * step[column[x]]
+        else:
+            for x in range(residual.size):
+                residual[x] -= step[column[x]]
+    cut.off[i] = off
+    cut.moved[0] += np.sqrt(square)
+    return True
+
+
+@kernel
+def refit_values(row_weight, trees, cut, price, order, max_sweeps):
+    """Refit the values of the trees in `order`, keeping their shapes, until none gains enough."""
+    sums = np.empty((trees.origin.shape[0], (_largest(trees) + 1) // 2))
+    for _ in range(max_sweeps):
+        changed = False
+        for i in order:
+            if cut.depth[i] and _refit(row_weight, trees, price, cut, i, sums):
+                changed = True
+        if not changed:
+            break
 
 
 @kernel
@@ -288,20 +360,26 @@ def set_subtrees(codes, row_weight, trees, cut, price, kept, add):
 
 
 @kernel
-def average_adds(trees, kept, out):
-    """Set out[o, v] of the splits that are kept to what rows in v are given on average.
+def average_adds(trees, nodes, adds):
+    """Set adds[o, j] of the nodes[j] that are split to what the rows in them are given on average.
 
-    Nodes that no row of weight reaches get the plain average of their children.
+    `nodes` are those that are kept, rising, roots left out: siblings stand side by side. Where
+    there are no rows of weight, the plain average of the two.
     """
-    for i in range(trees.offsets.size - 1):
-        a, b = trees.offsets[i], trees.offsets[i + 1]
-        first = (a - i) // 2
-        split, weight = splits_of(trees, i), trees.weight[a:b]
-        for s in range(split.size - 1, -1, -1):
-            if kept[first + s]:
-                left, right = 2 * s + 1, 2 * s + 2
-                both = weight[left] + weight[right]
-                share = weight[left] / both if both > 0.0 else 0.5
-                for o in range(out.shape[0]):
-                    in_left, in_right = out[o, a + left], out[o, a + right]
-                    out[o, a + split[s]] = share * in_left + (1.0 - share) * in_right
+    place = np.empty(_largest(trees), np.int64)
+    last = nodes.size
+    for i in range(trees.offsets.size - 2, -1, -1):
+        a = trees.offsets[i]
+        split, begin = splits_of(trees, i), last
+        while begin > 0 and nodes[begin - 1] >= a:
+            begin -= 1
+            place[nodes[begin] - a] = begin
+        for j in range(last - 2, begin - 1, -2):
+            parent = split[(nodes[j] - a) // 2]
+            left, right = trees.weight[nodes[j]], trees.weight[nodes[j + 1]]
+            share = left / (left + right) if left + right > 0.0 else 0.5
+            if parent > 0:
+                for o in range(adds.shape[0]):
+                    average = share * adds[o, j] + (1.0 - share) * adds[o, j + 1]
+                    adds[o, place[parent]] = average
+        last = begin
