@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-oldest bench clean
+.PHONY: demo test test-oldest bench frontier clean
 
 demo: .venv/.core
 	$(BIN)/python -m forestprune.demo
@@ -23,6 +23,12 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/timing.py
+	$(BIN)/python benchmarks/subtree_timing.py
+
+# About an hour on two cores; needs the data sets. What was done is kept, so it can be stopped.
+frontier: .venv/.bench
+	$(BIN)/python benchmarks/frontier.py
+	$(BIN)/python benchmarks/frontier_report.py
 
 clean:
 	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -43,18 +43,21 @@ def prune(
 ) -> PrunedForest:
     """Prune a fitted tree ensemble with respect to the error of the whole ensemble.
 
-    Minimises, over the depths at which trees are cut,
+    Minimises, over the part of each tree that is kept and the values of its leaves,
 
-        (1 / m) * || y - prediction ||^2 / var(y)  +  (alpha / K) * cost of the layers kept
+        (1 / m) * || y - prediction ||^2 / var(y)  +  (alpha / K) * cost of what is kept
+        + shrinkage * sum over leaves of (value - original value)^2 / (m * var(y))
 
-    where K is the cost of everything, so that neither alpha nor the error has a unit.
+    where K is the cost of everything, so that neither alpha nor the error has a unit. The options
+    `rule` and `refit` say which parts can be kept, and whether leaves get new values.
 
     Parameters
     ----------
     model : fitted estimator, Pipeline that ends in one, or Forest
         It is not changed.
     X : array-like of shape (m, n_features)
-        Rows to prune with; best rows that the model was not trained on.
+        Rows to prune with: those that the model was trained on, and further ones if you have them.
+        Training it with fewer to have others to prune with does not pay.
     y : array-like of shape (m,), or (m, n_outputs)
     alpha : float or None
         What keeping everything costs, in units of var(y). 1 if nothing else says how small.
@@ -89,7 +92,7 @@ def prune(
     >>> import forestprune as fp
     >>> wine = fp.load_wine_quality()
     >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
-    >>> small = fp.prune(model, wine.data, wine.target, max_nodes=500, polish="ridge")
+    >>> small = fp.prune(model, wine.data, wine.target, max_nodes=500)
     >>> small.n_nodes <= 500
     True
     >>> type(small.to_native()).__name__
@@ -153,7 +156,7 @@ def prune(
     if not small.n_trees:
         warnings.warn(
             f"Only a constant keeps to {budget or 'what was asked'}: no tree is left. Allow more, "
-            "or use polish='ridge', with which fewer trees do.",
+            "or refit leaves (rule='subtree') or weights (polish='ridge'), so that fewer trees do.",
             UserWarning,
             stacklevel=2,
         )
@@ -202,7 +205,7 @@ def prune_path(
     >>> import forestprune as fp
     >>> wine = fp.load_wine_quality()
     >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
-    >>> path = fp.prune_path(model, wine.data, wine.target, n_alphas=20, polish="ridge")
+    >>> path = fp.prune_path(model, wine.data, wine.target, n_alphas=20)
     >>> path.select(max_nodes=500).n_nodes <= 500
     True
     """

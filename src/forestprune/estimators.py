@@ -101,9 +101,9 @@ class ForestPruneRegressor(_PrunedRegressor):
     alpha, max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
         How small: as for :func:`forestprune.prune`.
     validation_fraction : float or None
-        Share of the rows to choose the point of the path by; the forest is neither fitted to them,
-        unless it was fitted before, nor pruned with them. `tolerance` and `one_standard_error`
-        need it; without a budget the best point on these rows is taken.
+        Share of the rows to choose the point of the path and the shrinkage by; the forest is
+        neither fitted to them, unless it was fitted before, nor pruned with them. `tolerance` and
+        `one_standard_error` need it; without a budget the best point on these rows is taken.
     rule, refit, shrinkage, weighting, joint, alpha2, polish, local_search, max_iter, solver, time_limit, random_state, n_jobs
         How to prune: see :class:`forestprune.Options`. `random_state` also draws the validation
         rows.
@@ -125,7 +125,7 @@ class ForestPruneRegressor(_PrunedRegressor):
     >>> import forestprune as fp
     >>> wine = fp.load_wine_quality()
     >>> forest = RandomForestRegressor(20, random_state=0)
-    >>> small = fp.ForestPruneRegressor(forest, max_nodes=500, polish="ridge")
+    >>> small = fp.ForestPruneRegressor(forest, max_nodes=500)
     >>> small.fit(wine.data, wine.target).pruned_.n_nodes <= 500
     True
     """  # noqa: E501 (numpydoc wants the names on one line)

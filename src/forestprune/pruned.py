@@ -26,9 +26,10 @@ class PrunedForest:
     forest : Forest
         The pruned trees, without those that are gone, their weights in `forest.scale`.
     depths : int64 array of shape (n_trees of the original,)
-        Where each tree of the original is cut; 0 if it is gone.
+        How deep what is left of each tree of the original is; 0 if it is gone.
     weights : float64 array of shape (n_trees of the original,)
-        How each tree of the original is weighted, relative to before; 0 if it is gone.
+        How each tree of the original is weighted, relative to before or, if its leaves have new
+        values, to these; 0 if it is gone.
     alpha : float
         What cost was weighted with.
     objective : float

@@ -30,7 +30,7 @@ class Point:
     ----------
     alpha : float
     depths : int64 array of shape (n_trees,)
-        Where each tree is cut; 0 if it is gone.
+        How deep what is left of each tree is; 0 if it is gone.
     weights : float64 array of shape (n_trees,)
         How each tree is weighted; 0 if it is gone.
     intercept : float64 array of shape (n_outputs,)
