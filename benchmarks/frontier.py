@@ -98,7 +98,8 @@ def pruned(split, model):
         begun = time.perf_counter()
         base = method.removesuffix(" + leaf")
         polishes_leaves = options.get("polish") == "leaf"
-        for shrinkage in SHRINKAGES if options.get("refit") else (100.0,):
+        polished = (100.0,) if polishes_leaves else (None,)
+        for shrinkage in SHRINKAGES if options.get("refit") else polished:
             given = {}
             if polishes_leaves and base in ("layer", "layer joint", "subtree"):
                 # The same points as without; the largest have no need.

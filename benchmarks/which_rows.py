@@ -32,7 +32,7 @@ RULES = {
 def errors(split, model, X, y, rule):
     """Return the test error at each budget, chosen on validation rows."""
     rows = []
-    for shrinkage in (10.0, 100.0, 1000.0) if "refit" in rule else (100.0,):
+    for shrinkage in (10.0, 100.0, 1000.0) if "refit" in rule else (None,):
         path = fp.prune_path(model, X, y, shrinkage=shrinkage, **RULES[rule])
         rows += split.path_errors(path)
     nodes, val, test = np.array(rows).T

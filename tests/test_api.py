@@ -259,7 +259,8 @@ def test_a_forest_pruned_for_a_constant_target_it_was_not_trained_for():
 
 
 def test_one_row():
-    for options in ({"alpha": 1.0}, {"max_nodes": 30, "polish": "ridge"}, {"rule": "layer"}):
+    joint = {"rule": "layer", "joint": "ridge"}
+    for options in ({"alpha": 1.0}, {"max_nodes": 30, "polish": "ridge"}, joint):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             small = fp.prune(FOREST, X[:1], Y[:1], **options)

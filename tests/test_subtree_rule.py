@@ -1,10 +1,13 @@
 """The subtree rule as a user meets it: models, budgets, paths, estimators, refusals."""
 
+import re
+
 import joblib
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
@@ -65,9 +68,10 @@ def test_subtrees_need_fewer_nodes_than_layers(model):
 @pytest.mark.parametrize("limit", [60, 100, 200])
 @pytest.mark.parametrize("refit", [False, True])
 def test_budgets_are_used_up(model, limit, refit):
-    small = fp.prune(model, X, Y, max_nodes=limit, rule="subtree", refit=refit, shrinkage=5.0)
+    way = {"refit": True, "shrinkage": 5.0} if refit else {"refit": False}
+    small = fp.prune(model, X, Y, max_nodes=limit, **way)
     assert 0.8 * limit <= small.n_nodes <= limit
-    path = fp.prune_path(model, X, Y, rule="subtree", refit=refit, shrinkage=5.0)
+    path = fp.prune_path(model, X, Y, **way)
     assert small.loss <= path.select(max_nodes=limit).loss
 
 
@@ -221,11 +225,14 @@ def test_held_out_rows_are_neither_fitted_nor_pruned_with():
         ({"rule": "subtree", "shrinkage": []}, "at least one"),
         ({"rule": "subtree", "shrinkage": [1.0, "2"]}, "shrinkage must be a finite number"),
         ({"rule": "subtree", "shrinkage": [1.0, 2.0]}, "needs validation rows"),
+        ({"refit": False, "shrinkage": 10.0}, "about new values of leaves"),
+        ({"rule": "layer", "polish": "ridge", "shrinkage": 10.0}, "about new values of leaves"),
+        ({"weighting": np.ones(5)}, "one cost a node; got (5,). Costs of layers need rule='layer'"),
         ({"rule": "subtree", "refit": "yes"}, "refit must be None or True or False"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options, complaint):
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=re.escape(complaint)):
         fp.prune(MODELS["forest"], X, Y, max_nodes=50, **options)
 
 
@@ -255,3 +262,109 @@ def test_damaged_paths_are_refused(name, change, tmp_path):
     np.savez(tmp_path / "path.npz", **arrays)
     with pytest.raises(fp.InvalidForestError):
         fp.PruningPath.load(tmp_path / "path.npz")
+
+
+def test_one_standard_error_is_that_of_the_best_of_all_shrinkages():
+    noisy = Y + 3.0 * np.random.default_rng(0).normal(size=len(Y))
+    model = RandomForestRegressor(20, max_depth=8, random_state=0).fit(X, noisy)
+    shrinkages = [100.0, 0.0, 1e6]
+    options = {"n_alphas": 20, "X_val": X_VAL, "y_val": Y_VAL}
+    paths = [fp.prune_path(model, X, noisy, shrinkage=s, **options) for s in shrinkages]
+    validations = [path.validation for path in paths]
+    best = max(validations, key=lambda v: v.scores.max())
+    i = best.scores.argmax()
+    small = fp.prune(model, X, noisy, shrinkage=shrinkages, one_standard_error=True, **options)
+    least = best.scores[i] - best.standard_errors[i]
+    assert r2_score(Y_VAL, small.predict(X_VAL)) >= least - 1e-9
+    # And it is the smallest of all that are good enough.
+    enough = [p.n_nodes[p.validation.scores >= least].min(initial=10**9) for p in paths]
+    assert small.n_nodes == min(enough)
+    folds = fp.ForestPruneRegressorCV(
+        RandomForestRegressor(10, max_depth=6, random_state=0),
+        cv=4,
+        n_alphas=12,
+        one_standard_error=True,
+        shrinkage=np.array([100.0, 0.0, 1000.0]),
+    ).fit(X, noisy)
+    assert folds.shrinkage_ != 0.0
+
+
+@pytest.mark.parametrize("rule", ["subtree", "layer"])
+@pytest.mark.parametrize("polish", [None, "subset"])
+def test_budgets_of_trees_and_nodes_together(rule, polish):
+    options = {"rule": rule, "polish": polish, "n_alphas": 25, "local_search": False}
+    few = {"max_trees": 3} if polish else {}
+    small = fp.prune(MODELS["forest"], X, Y, max_nodes=150, max_trees=3, **options)
+    path = fp.prune_path(MODELS["forest"], X, Y, **options, **few)
+    assert small.n_nodes <= 150
+    assert small.n_trees <= 3
+    assert small.loss <= path.select(max_nodes=150, max_trees=3).loss + 1e-12
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_objectives_can_be_recomputed_from_the_model(model, way):
+    weights = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
+    path = fp.prune_path(model, X, Y, n_alphas=8, sample_weight=weights, **way)
+    forest = fp.Forest.from_model(model)
+    roots = np.repeat(forest.value[forest.offsets[:-1]], np.diff(forest.offsets), axis=0)
+    origin = ((forest.value - roots) * np.repeat(forest.scale, np.diff(forest.offsets))[:, None])[
+        :, 0
+    ]
+    K = forest.n_nodes - forest.n_trees
+    total, mean = weights.sum(), np.average(Y, weights=weights)
+    variation = float(weights @ (Y - mean) ** 2)
+    for i, small in enumerate(path):
+        error = float(weights @ (Y - small.predict(X)) ** 2) / variation
+        assert small.loss == pytest.approx(error, rel=1e-9, abs=1e-12)
+        subtrees = path.points[i].subtrees
+        expected = error + small.alpha * subtrees.nodes.size / K
+        if way["refit"]:
+            owner = np.searchsorted(forest.offsets, subtrees.nodes, side="right") - 1
+            value = subtrees.adds[0] * small.weights[owner]
+            mask = subtrees.mask(forest)
+            left = forest.left[subtrees.nodes] + forest.offsets[owner]
+            is_end = (forest.left[subtrees.nodes] < 0) | ~mask[left]
+            off = (value - origin[subtrees.nodes])[is_end] ** 2
+            expected += way.get("shrinkage", 100.0) * off.sum() / variation
+        assert path.objectives[i] == pytest.approx(expected, rel=1e-9)
+    assert total > 0
+
+
+def test_paths_that_do_not_fit_their_trees_are_refused(tmp_path):
+    path = fp.prune_path(MODELS["boosted"], X, Y, n_alphas=5)
+    path.save(tmp_path / "path.npz")
+    with np.load(tmp_path / "path.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "flat.npz", **arrays | {"depths": 0 * arrays["depths"]})
+    with pytest.raises(fp.InvalidForestError, match="depths of the trees"):
+        fp.PruningPath.load(tmp_path / "flat.npz")
+    rest = {name: array for name, array in arrays.items() if not name.startswith("subtrees/")}
+    np.savez(tmp_path / "rest.npz", **rest)
+    with pytest.raises(fp.InvalidForestError, match="missing"):
+        fp.PruningPath.load(tmp_path / "rest.npz")
+
+
+def test_several_shrinkages_need_something_to_choose_by():
+    class Unfittable(RandomForestRegressor):
+        def fit(self, X, y, sample_weight=None):
+            raise AssertionError("must be refused before the forest is fitted")
+
+    with pytest.raises(ValueError, match="validation_fraction"):
+        fp.ForestPruneRegressor(Unfittable(), max_nodes=50, shrinkage=[1.0, 2.0]).fit(X, Y)
+    with pytest.raises(ValueError, match="with alpha, give one number"):
+        fp.prune(MODELS["forest"], X, Y, alpha=1.0, shrinkage=[1.0, 2.0])
+    small = fp.prune(
+        MODELS["boosted"], X, Y, shrinkage=range(1, 3), max_nodes=30, X_val=X_VAL, y_val=Y_VAL
+    )
+    assert small.n_nodes <= 30
+
+
+def test_warnings_point_at_the_caller():
+    for call in (
+        lambda: fp.prune(MODELS["forest"], X, Y, max_nodes=100, max_iter=1),
+        lambda: fp.prune(MODELS["forest"], X, Y, alpha=0.1, max_iter=1),
+        lambda: fp.prune_path(MODELS["forest"], X, Y, n_alphas=5, max_iter=1, rule="layer"),
+    ):
+        with pytest.warns(ConvergenceWarning) as caught:
+            call()
+        assert {warning.filename for warning in caught} == {__file__}

@@ -1,16 +1,15 @@
 """prune() and prune_path(): the whole pipeline in a page."""
 
-import warnings
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.encoding import Encoding, encode
+from forestprune.exceptions import warn_caller
 from forestprune.options import Options, require_count, require_number
-from forestprune.path import Budget, PruningPath, best_choice, check_quality
+from forestprune.path import Budget, PruningPath, check_quality
 from forestprune.problem import cut_weighting
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
@@ -125,40 +124,38 @@ def prune(
             "with: give X_val and y_val."
         )
     require_number("alpha", 1.0 if alpha is None else alpha)
-    if how.shrinkage is not None and len(how.shrinkages) > 1 and held_out is None:
+    several = how.shrinkage is not None and len(how.shrinkages) > 1
+    if several and held_out is None:
+        instead = "with alpha, give one number" if alpha is not None else "give X_val and y_val"
         raise ValueError(
-            f"shrinkage={how.shrinkage!r} is to be chosen from, which needs validation rows: give "
-            "X_val and y_val, or one number."
+            f"shrinkage={how.shrinkage!r} is to be chosen from, which needs validation rows: "
+            f"{instead}."
         )
     source, encoding, how = _open(model, X, sample_weight, how, max_depth)
     if not given:
         solver = Solver(encoding, y, how, picked)
         return PrunedForest.of(source, solver.solve_alone(1.0 if alpha is None else float(alpha)))
-
     shrinkages = how.shrinkages if held_out is not None else how.shrinkages[:1]
-
-    def try_one(shrinkage: float) -> tuple[PruningPath, int]:
-        solver = Solver(encoding, y, replace(how, shrinkage=shrinkage), picked)
-        points = solver.path(solver.grid(n_alphas), max_nodes)
-        path = _validated(PruningPath(source, tuple(points)), held_out, how)
-        chosen = path.choose(budget, tolerance, one_standard_error, path.validation)
+    # What is polished to a few trees, or may keep a few only, can be smaller further on.
+    enough = max_nodes if max_trees is None and how.polish != "subset" else None
+    points: list[Point] = []
+    for shrinkage in track(shrinkages, "choosing the shrinkage", len(shrinkages)):
+        options_now = how if len(shrinkages) == 1 else replace(how, shrinkage=shrinkage)
+        solver = Solver(encoding, y, options_now, picked)
+        path = PruningPath(source, tuple(solver.path(solver.grid(n_alphas), enough)))
+        points += path.points
         if budget and not by_quality:
-            more = _further_points(path, chosen, budget, solver)
-            points = sorted([*path.points, *more], key=lambda point: -point.alpha)
-            path = _validated(PruningPath(source, tuple(points)), held_out, how)
+            path = _validated(path, held_out, how)
             chosen = path.choose(budget, None, False, path.validation)
-        return path, chosen
-
-    path, chosen = best_choice(
-        [partial(try_one, shrinkage) for shrinkage in shrinkages], smallest=by_quality
-    )
-    small = path[chosen]
+            points += _further_points(path, chosen, budget, solver)
+    points.sort(key=lambda point: -point.alpha)
+    path = _validated(PruningPath(source, tuple(points)), held_out, how)
+    small = path[path.choose(budget, tolerance, one_standard_error, path.validation)]
     if not small.n_trees:
-        warnings.warn(
+        warn_caller(
             f"Only a constant keeps to {budget or 'what was asked'}: no tree is left. Allow more, "
             "or refit leaves (rule='subtree') or weights (polish='ridge'), so that fewer trees do.",
             UserWarning,
-            stacklevel=2,
         )
     return small
 
@@ -186,7 +183,8 @@ def prune_path(
         As for :func:`prune`.
     alphas : array-like or None
         Your own alphas. By default `n_alphas` of them, from the smallest at which nothing is kept
-        down by equal factors, until the full model is reached.
+        down by equal factors: until the full model is reached, or, with new values for leaves or
+        weights, which the full model does not have, as far as is of use.
     n_alphas : int
     X_val, y_val, sample_weight_val
         Validation rows, for `PruningPath.validation` and `PruningPath.select`.

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from forestprune.api import prune, prune_path
 from forestprune.options import Joint, Options, Polish, Rule, Weighting, require, require_number
-from forestprune.path import Budget, PruningPath, Validation, best_choice, check_quality
+from forestprune.path import Budget, PruningPath, Validation, check_quality
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
 from forestprune.source import is_a
@@ -216,6 +215,11 @@ class ForestPruneRegressor(_PrunedRegressor):
                 random_state=self.random_state,
             )
             sample_weight, weights_val = weights if weights else (None, None)
+        elif self.shrinkage is not None and len(Options.of(self._options()).shrinkages) > 1:
+            raise ValueError(
+                f"shrinkage={self.shrinkage!r} is to be chosen from, which needs rows: set "
+                "validation_fraction, such as 0.25, or use ForestPruneRegressorCV; or give one."
+            )
         elif self.tolerance is not None or self.one_standard_error:
             raise ValueError(
                 "tolerance and one_standard_error need rows to choose by: set "
@@ -273,7 +277,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
     scores_ : float64 array of shape (n_alphas, n_folds)
         R squared in each fold.
     alpha_, shrinkage_ : float
-        The alpha and the shrinkage chosen.
+        The alpha and the shrinkage chosen; without refitted leaves the latter means nothing.
     pruned_ : PrunedForest
     estimator_ : regressor
         The small model, of the class of `estimator`; it needs nothing of this package.
@@ -362,28 +366,34 @@ class ForestPruneRegressorCV(_PrunedRegressor):
             max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes
         )
         shrinkages = Options.of(self._options()).shrinkages
+        # One is what the options say in any case.
+        tried = shrinkages if len(shrinkages) > 1 else [None]
         model = self._model(X, y, sample_weight)
         paths = [
-            self._path(model, X, y, sample_weight, self.alphas, shrinkage)
-            for shrinkage in shrinkages
+            self._path(model, X, y, sample_weight, self.alphas, shrinkage) for shrinkage in tried
         ]
         scored = [
-            self._score_fold(paths, shrinkages, X, y, sample_weight, train, test)
+            self._score_fold(paths, tried, X, y, sample_weight, train, test)
             for train, test in track(folds, "cross-validating", len(folds))
         ]
         full = float(np.mean([full for _, full in scored]))
-        paths = [
-            replace(path, validation=_summary(np.array([scores[i] for scores, _ in scored]), full))
-            for i, path in enumerate(paths)
-        ]
-        best = best_choice(
-            [partial(path.pick, budget, self.tolerance, self.one_standard_error) for path in paths],
-            smallest=self.tolerance is not None or self.one_standard_error,
+        all_scores = np.array([np.concatenate(scores) for scores, _ in scored])
+        everything = PruningPath(
+            paths[0].source,
+            tuple(point for path in paths for point in path.points),
+            _summary(all_scores, full),
         )
-        self.path_, chosen = best
-        which = next(i for i, path in enumerate(paths) if path is self.path_)
+        chosen = everything.choose(
+            budget, self.tolerance, self.one_standard_error, everything.validation
+        )
+        # Which path that point belongs to, and which of its points it is.
+        ends = np.cumsum([len(path) for path in paths])
+        which = int(np.searchsorted(ends, chosen, side="right"))
+        first = int(ends[which]) - len(paths[which])
+        chosen -= first
+        self.scores_ = all_scores[:, first : ends[which]].T
+        self.path_ = replace(paths[which], validation=_summary(self.scores_.T, full))
         self.shrinkage_ = float(shrinkages[which])
-        self.scores_ = np.array([scores[which] for scores, _ in scored]).T
         self.alpha_ = float(self.path_.alphas[chosen])
         self._finish(self.path_[chosen])
         return self
@@ -395,7 +405,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         alphas: ArrayLike | None,
-        shrinkage: float,
+        shrinkage: float | None,
     ) -> PruningPath:
         return prune_path(
             model,
@@ -406,13 +416,13 @@ class ForestPruneRegressorCV(_PrunedRegressor):
             sample_weight=sample_weight,
             max_depth=self.max_depth,
             max_trees=self.max_trees if self.polish == "subset" else None,
-            **(self._options() | {"shrinkage": shrinkage}),
+            **(self._options() | ({} if shrinkage is None else {"shrinkage": shrinkage})),
         )
 
     def _score_fold(
         self,
         paths: list[PruningPath],
-        shrinkages: list[float],
+        shrinkages: list[float | None],
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
@@ -432,7 +442,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         for path, shrinkage in zip(paths, shrinkages, strict=True):
             fold = self._path(model, X_train, y_train, w_train, np.array(path.alphas), shrinkage)
             validation = fold.validate(X_test, y_test, sample_weight=w_test, n_jobs=self.n_jobs)
-            # A path ends at the full model, which is the solution for all smaller alphas too.
+            # A path that ends early ends at the full model, the solution for smaller alphas too.
             scores = np.full(len(path), validation.scores[-1])
             scores[: validation.scores.size] = validation.scores
             all_scores.append(scores)

@@ -157,18 +157,15 @@ class LeafFit:
         step /= length
         self._go(step, self._rise(step))
 
-    def iterate(self, most: int, enough: float) -> float:
-        """Take conjugate gradient steps until the next gains less than `enough` times the first.
-
-        Returns by how much the objective fell.
-        """
+    def iterate(self, most: int, enough: float) -> None:
+        """Take conjugate gradient steps until one gains less than `enough` times the first."""
         downhill = self._downhill()
         scale = np.append(self.leaves.weight, self._total_weight())[: downhill.shape[1]]
         scale = scale + self._penalty()
         scale[scale == 0.0] = 1.0
         direction = downhill / scale
         slope = float((downhill * direction).sum())
-        gained, first = 0.0, 0.0
+        first = 0.0
         for _ in range(most):
             rise = self._rise(direction)
             curvature = self._product(rise, rise) + float((self._penalty() * direction**2).sum())
@@ -177,7 +174,6 @@ class LeafFit:
             length = slope / curvature
             self._go(length * direction, length * rise)
             gain = length * slope
-            gained += gain
             first = first or gain
             if gain <= enough * first:
                 break
@@ -186,7 +182,6 @@ class LeafFit:
             new_slope = float((downhill * better).sum())
             direction = better + new_slope / slope * direction
             slope = new_slope
-        return gained
 
     def _penalty(self) -> NDArray[np.float64]:
         """Return the weight of each squared value; the constant's is 0."""

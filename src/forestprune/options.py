@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,8 +43,9 @@ class Options:
         How strongly new values of leaves (`refit`, or ``polish="leaf"``) are drawn to those that
         the nodes have in the original, in rows: a leaf with as many rows, or as much of their
         weight, goes half of the way. 0 leaves them free, which overfits noisy data. From a list,
-        validation rows or folds choose. None: 100; where there are validation rows or folds, from
-        10, 100 and 1000.
+        validation rows or folds choose. None: 100; where `prune` has validation rows, or an
+        estimator rows or folds to choose by, the best of 10, 100 and 1000. Weights of rows count
+        as repetitions; if yours sum to 1, give a shrinkage to match.
     weighting : "node", "depth" or array-like
         What keeping a layer of a tree costs. "node": its number of nodes; gives the smallest
         models. "depth": 1; gives fewer trees. Or your own costs, not negative: an array of shape
@@ -123,12 +124,16 @@ class Options:
         """The values of `shrinkage` to choose from, if one can choose; else the first counts."""
         if self.shrinkage is None:
             return list(SHRINKAGES if self.refits or self.polish == "leaf" else SHRINKAGES[:1])
-        if isinstance(self.shrinkage, (list, tuple, np.ndarray)) and np.ndim(self.shrinkage):
-            return list(self.shrinkage)
-        return [self.shrinkage]
+        is_list = isinstance(self.shrinkage, (Sequence, np.ndarray)) and np.ndim(self.shrinkage)
+        return list(cast(Any, self.shrinkage)) if is_list else [self.shrinkage]
 
     def _check_rule(self) -> None:
         """Refuse options that the rule cannot heed."""
+        if self.shrinkage is not None and not self.refits and self.polish != "leaf":
+            raise ValueError(
+                f"shrinkage={self.shrinkage!r} is about new values of leaves, but none are given: "
+                "use it with refit=True (rule='subtree') or polish='leaf'."
+            )
         if self.rule == "layer" and self.refit:
             raise ValueError(
                 "refit=True needs rule='subtree'. With rule='layer', polish='leaf' gives leaves "

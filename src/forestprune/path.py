@@ -2,7 +2,7 @@
 
 import operator
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -99,7 +99,7 @@ class Validation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PruningPath:
-    """Pruned forests for falling alphas, from a constant to the full model.
+    """Pruned forests for falling alphas, from a constant on.
 
     ``path[i]`` is the i-th of them, ``len(path)`` their number.
 
@@ -325,12 +325,6 @@ class PruningPath:
         ranked = np.lexsort(keys)
         return self._first_within(budget, ranked[allowed[ranked]])
 
-    def pick(
-        self, budget: Budget, tolerance: float | None, one_standard_error: bool
-    ) -> tuple["PruningPath", int]:
-        """Return this path and the index of the point that its own validation rows choose."""
-        return self, self.choose(budget, tolerance, one_standard_error, self.validation)
-
     def _first_within(self, budget: Budget, ranked: NDArray[np.int64]) -> int:
         """Return the first of some points whose model, when it is made, keeps to the budget."""
         if budget.max_bytes is not None and ranked.size:
@@ -379,7 +373,8 @@ class PruningPath:
             arrays |= {f"validation/{key}": np.array(v) for key, v in vars(self.validation).items()}
         arrays |= pack([point.subtrees for point in self.points])
         reports = [point.report for point in self.points]
-        write_archive(path, arrays, {"forest": metadata, "reports": reports})
+        metadata = {"forest": metadata, "reports": reports, "subtrees": "subtrees/nodes" in arrays}
+        write_archive(path, arrays, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "PruningPath":
@@ -394,7 +389,12 @@ class PruningPath:
             forest = Forest.unpack(groups["forest"], metadata["forest"])
             columns = [groups[""][name] for name in _COLUMNS]
             _check_columns(forest, dict(zip(_COLUMNS, columns, strict=True)))
+            if bool(groups["subtrees"]) != metadata["subtrees"]:
+                raise ValueError("the nodes that are kept are missing")
             subtrees = unpack(forest, len(columns[0]), groups["subtrees"])
+            for depths, kept in zip(groups[""]["depths"], subtrees, strict=True):
+                if kept is not None and not np.array_equal(kept.depths(forest), depths):
+                    raise ValueError("the nodes that are kept do not have the depths of the trees")
             points = tuple(
                 Point(
                     float(alpha), depths, weights, intercept, float(o), float(loss), int(n), info, s
@@ -429,32 +429,6 @@ class PruningPath:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
-
-
-def best_choice(
-    attempts: Sequence[Callable[[], tuple[PruningPath, int]]], *, smallest: bool
-) -> tuple[PruningPath, int]:
-    """Return the best of the points chosen from some paths: the smallest one, or the most accurate.
-
-    An attempt that finds no point that is good enough is passed over, unless none does.
-    """
-    found: list[tuple[PruningPath, int]] = []
-    failure: ValueError | None = None
-    for attempt in attempts:
-        try:
-            found.append(attempt())
-        except ValueError as error:
-            failure = error
-    if failure is not None and not found:
-        raise failure
-
-    def rank(candidate: tuple[PruningPath, int]) -> tuple[float, float]:
-        path, chosen = candidate
-        losses = path.losses if path.validation is None else -path.validation.scores
-        size, loss = float(path.n_nodes[chosen]), float(losses[chosen])
-        return (size, loss) if smallest else (loss, size)
-
-    return min(found, key=rank)
 
 
 def _check_columns(forest: Forest, columns: dict[str, NDArray[Any]]) -> None:

@@ -209,6 +209,7 @@ def pose(
     residual = target - intercept[:, np.newaxis]
     if weights is not None:
         residual *= weights
+    split_costs = seal(np.empty(0)) if rule == "layer" else _split_costs(forest, weighting)
     return Problem(
         encoding=encoding,
         steps=measured_steps(encoding, n_jobs, sketched=rule == "layer"),
@@ -216,7 +217,7 @@ def pose(
         variation=variation,
         intercept=intercept,
         costs=_costs(forest, weighting),
-        split_costs=_split_costs(forest, weighting) if rule == "subtree" else seal(np.empty(0)),
+        split_costs=split_costs,
         rule=rule,
         refit=refit,
         shrinkage=shrinkage,
@@ -265,7 +266,7 @@ def _split_costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
     if given.shape != (forest.n_nodes,):
         raise ValueError(
             f"For rule='subtree', an array of weighting must have shape ({forest.n_nodes},), one "
-            f"cost a node; got {given.shape}."
+            f"cost a node; got {given.shape}. Costs of layers need rule='layer'."
         )
     given[forest.offsets[:-1]] = 0.0
     starts = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))

@@ -1,6 +1,5 @@
 """From a problem to pruned forests: descent, local search and polish, at one alpha or many."""
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from forestprune.descent import Descent, Solution
 from forestprune.encoding import Encoding
+from forestprune.exceptions import warn_caller
 from forestprune.forest import Forest
 from forestprune.options import Options
 from forestprune.polish import Polished, Polisher
@@ -199,12 +199,11 @@ class Solver:
             )
         solution = descent.solution(alpha)
         if not converged:
-            warnings.warn(
+            warn_caller(
                 f"At alpha={alpha:.3g} trees still changed after max_iter={options.max_iter} "
                 f"sweeps; the objective has come down to {solution.objective:.6g}. The solution "
                 "is valid but might be improved: raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return solution
 

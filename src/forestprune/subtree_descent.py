@@ -25,7 +25,7 @@ class SubtreeDescent:
 
     Begins with nothing kept. Each sweep gives every tree, one after another, the part and the
     values that are best given the others; the objective never rises, and after a sweep without a
-    change no single tree can improve it.
+    change no single tree can improve it, by more than the problem's tolerance.
 
     Parameters
     ----------
@@ -88,16 +88,10 @@ class SubtreeDescent:
         one, until nothing is better than nothing. Must be called before anything is solved.
         """
         worth, cost = np.zeros(self.order.size), np.zeros(self.order.size)
-        alpha = 0.0
-        while True:
-            kernels.best_subtrees(
-                self.problem.encoding.codes,
-                self.trees,
-                self._cut,
-                self._price(alpha),
-                worth,
-                cost,
-            )
+        codes, alpha = self.problem.encoding.codes, 0.0
+        for _ in range(100):  # a few are enough; rounding must not go on for ever
+            price = self._price(alpha)
+            kernels.best_subtrees(codes, self.trees, self._cut, price, worth, cost)
             gain = alpha * cost - worth / self.problem.variation
             ratio = np.divide(gain, cost, out=np.zeros_like(gain), where=cost > 0.0)
             highest = float(ratio.max(initial=0.0))

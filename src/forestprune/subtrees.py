@@ -48,6 +48,21 @@ class Subtrees:
         mask[self.nodes] = True
         return mask
 
+    def differ(self, other: "Subtrees | None", forest: Forest) -> NDArray[np.bool_]:
+        """Return for each tree whether its part differs from the other's, in nodes or values."""
+        if other is None or (self.adds is None) != (other.adds is None):
+            return np.ones(forest.n_trees, np.bool_)
+        mine = np.searchsorted(self.nodes, forest.offsets)
+        theirs = np.searchsorted(other.nodes, forest.offsets)
+        differ: NDArray[np.bool_] = np.diff(mine) != np.diff(theirs)
+        for tree in np.flatnonzero(~differ & (np.diff(mine) > 0)):
+            a, b = slice(*mine[tree : tree + 2]), slice(*theirs[tree : tree + 2])
+            same = np.array_equal(self.nodes[a], other.nodes[b])
+            if same and self.adds is not None and other.adds is not None:
+                same = np.array_equal(self.adds[:, a], other.adds[:, b])
+            differ[tree] = not same
+        return differ
+
     def without(self, forest: Forest, gone: NDArray[np.bool_]) -> "Subtrees":
         """Return these without the trees that are gone."""
         owner = np.searchsorted(forest.offsets, self.nodes, side="right") - 1

@@ -71,10 +71,12 @@ class Tables:
         table: NDArray[np.float64],
     ) -> NDArray[np.int64]:
         """Write what trees that differ from now on add into `table`; return these trees."""
-        present = (depths > 0) | (self._depths > 0)
-        if subtrees is None and self._subtrees is None:
-            present &= (depths != self._depths) | (weights != self._weights)
-        trees = np.flatnonzero(present)
+        differ = (depths != self._depths) | (weights != self._weights)
+        if subtrees is not None:
+            differ |= subtrees.differ(self._subtrees, self._forest)
+        elif self._subtrees is not None:
+            differ[:] = True
+        trees = np.flatnonzero(differ & ((depths > 0) | (self._depths > 0)))
         self._depths, self._weights, self._subtrees = depths.copy(), weights.copy(), subtrees
         if subtrees is None:
             kernels.fill_tables(

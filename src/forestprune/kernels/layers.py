@@ -19,7 +19,7 @@ variation. With a free weight the best is `beta = q_k.r / (q_k.q_k + ridge)`.
 import numpy as np
 
 from forestprune.kernels.jit import kernel
-from forestprune.kernels.nodes import leaves_of, splits_of
+from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
 from forestprune.kernels.sketch import SLACK
 
 
@@ -302,10 +302,8 @@ def _change(codes, row_weight, steps, cut, i, depth, weight, by_leaf, total):
 @kernel
 def _scratch(steps):
     """Return arrays with room for the leaves and for the nodes of any tree."""
-    largest = 1
-    for i in range(steps.offsets.size - 1):
-        largest = max(largest, steps.offsets[i + 1] - steps.offsets[i])
-    return np.empty((steps.step.shape[0], (largest + 1) // 2)), np.empty(largest)
+    nodes = largest_tree(steps)
+    return np.empty((steps.step.shape[0], (nodes + 1) // 2)), np.empty(nodes)
 
 
 @kernel

@@ -17,3 +17,12 @@ def splits_of(steps, i):
 def leaves_of(steps, i):
     """Return the leaves of tree i in level order, so by their rank."""
     return steps.leaf[(steps.offsets[i] + i) // 2 : (steps.offsets[i + 1] + i + 1) // 2]
+
+
+@kernel
+def largest_tree(trees):
+    """Return how many nodes the largest tree has, at least 1."""
+    largest = 1
+    for i in range(trees.offsets.size - 1):
+        largest = max(largest, trees.offsets[i + 1] - trees.offsets[i])
+    return largest

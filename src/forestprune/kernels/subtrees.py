@@ -17,22 +17,13 @@ Residuals are kept times the rows' weights, one line for each output.
 import numpy as np
 
 from forestprune.kernels.jit import kernel
-from forestprune.kernels.nodes import leaves_of, splits_of
+from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
 
 LOOSENED = 0.5
 """See `_slack`: the share of the squares of what is added that is set against the residual's."""
 
 AHEAD = 0.75
 """See `_slack`: how far alpha may fall until all trees must be looked at again."""
-
-
-@kernel
-def _largest(trees):
-    """Return how many nodes the largest tree has."""
-    largest = 1
-    for i in range(trees.offsets.size - 1):
-        largest = max(largest, trees.offsets[i + 1] - trees.offsets[i])
-    return largest
 
 
 @kernel
@@ -269,7 +260,7 @@ def _refit(row_weight, trees, price, cut, i, sums):
 @kernel
 def refit_values(row_weight, trees, cut, price, order, max_sweeps):
     """Refit the values of the trees in `order`, keeping their shapes, until none gains enough."""
-    sums = np.empty((trees.origin.shape[0], (_largest(trees) + 1) // 2))
+    sums = np.empty((trees.origin.shape[0], (largest_tree(trees) + 1) // 2))
     for _ in range(max_sweeps):
         changed = False
         for i in order:
@@ -286,7 +277,7 @@ def sweep_subtrees(codes, row_weight, trees, cut, price, order, lazy):
     Returns how many changed and how many were looked at. If `lazy`, an absent tree that certainly
     stays away is passed over; otherwise it is looked at all the same.
     """
-    outputs, nodes = trees.origin.shape[0], _largest(trees)
+    outputs, nodes = trees.origin.shape[0], largest_tree(trees)
     by_leaf = np.empty((outputs, nodes))
     total, value, best = np.empty((outputs, nodes)), np.empty((outputs, nodes)), np.empty(nodes)
     keep = np.empty(nodes, np.bool_)
@@ -321,7 +312,7 @@ def best_subtrees(codes, trees, cut, price, worth, cost):
 
     The worth of a tree that would best be absent is 0.
     """
-    outputs, nodes = trees.origin.shape[0], _largest(trees)
+    outputs, nodes = trees.origin.shape[0], largest_tree(trees)
     in_leaf, best = np.empty(nodes), np.empty(nodes)
     total, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
     keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
@@ -343,7 +334,7 @@ def best_subtrees(codes, trees, cut, price, worth, cost):
 @kernel
 def set_subtrees(codes, row_weight, trees, cut, price, kept, add):
     """Let all trees keep the splits `kept`, node v adding add[o, v]."""
-    outputs, nodes = trees.origin.shape[0], _largest(trees)
+    outputs, nodes = trees.origin.shape[0], largest_tree(trees)
     by_leaf, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
     keep = np.empty(nodes, np.bool_)
     level, end = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
@@ -366,7 +357,7 @@ def average_adds(trees, nodes, adds):
     `nodes` are those that are kept, rising, roots left out: siblings stand side by side. Where
     there are no rows of weight, the plain average of the two.
     """
-    place = np.empty(_largest(trees), np.int64)
+    place = np.empty(largest_tree(trees), np.int64)
     last = nodes.size
     for i in range(trees.offsets.size - 2, -1, -1):
         a = trees.offsets[i]
