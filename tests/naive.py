@@ -203,6 +203,16 @@ def variance(y, row_weights):
     return float(np.average(((y - mean) ** 2).sum(axis=1), weights=row_weights))
 
 
+def rounding(case):
+    """Return what a loss is uncertain by because targets are known to 16 digits only.
+
+    It matters where they differ by hardly more than that: losses are in units of their variance.
+    """
+    row_weights = np.ones(len(case.X)) if case.weights is None else case.weights
+    unit = variance(case.y, row_weights)
+    return 10.0 * (np.finfo(float).eps * np.abs(case.y).max()) ** 2 / unit if unit > 0.0 else 0.0
+
+
 def objective(case, depths, weights, alpha):
     """Return the objective of the paper, equation by equation."""
     roots, scale, base, dtype = case.roots, case.forest.scale, case.forest.base, case.dtype

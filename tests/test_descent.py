@@ -77,7 +77,8 @@ def test_no_single_tree_can_improve_the_result(case, alpha):
     solution = descent.solution(alpha)
     depths, weights = solution.depths, solution.weights
     reached = naive.objective(case, depths, weights, alpha)
-    assert solution.objective == pytest.approx(reached, rel=1e-9, abs=1e-12)
+    slack = 1e-12 + naive.rounding(case)
+    assert solution.objective == pytest.approx(reached, rel=1e-9, abs=slack)
     least = ROUNDING if case.joint is None else WEIGHT_TOLERANCE
     grid = [1.0] if case.joint is None else [*np.linspace(-3, 3, 61), 0.999, 1.001]
     for i, deepest in enumerate(case.depths):
@@ -87,7 +88,7 @@ def test_no_single_tree_can_improve_the_result(case, alpha):
                 other[i] = k
                 betas[i] = factor if case.joint is None else factor * (weights[i] or 1.0)
                 value = naive.objective(case, other, betas, alpha)
-                assert value >= reached - least - 1e-9 * abs(reached)
+                assert value >= reached - least - slack - 1e-9 * abs(reached)
 
 
 @pytest.mark.usefixtures("sketched")

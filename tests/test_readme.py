@@ -1,19 +1,26 @@
-"""What README shows runs."""
+"""What README and the documentation show runs."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{i}")
+    for page in PAGES
+    for i, block in enumerate(
+        re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    )
+]
 
 
-def test_there_is_an_example():
-    assert BLOCKS
+def test_there_are_examples():
+    assert len(BLOCKS) >= 2
 
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_examples_run(block, capsys):
-    exec(compile(block, str(README), "exec"), {})
+    exec(compile(block, "example", "exec"), {})
     assert "from sklearn RandomForestRegressor" in capsys.readouterr().out

@@ -21,6 +21,10 @@ import numpy as np
 from forestprune.kernels.jit import kernel
 from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
 from forestprune.kernels.sketch import SLACK
+from forestprune.kernels.sums import subtract
+
+NEXT_TO_NOTHING = 1e-10
+"""See `_least_square`."""
 
 
 @kernel
@@ -129,7 +133,21 @@ def _worth(steps, cut, price, i, correlation):
 
 
 @kernel
-def _choice(steps, price, i, k, correlation):
+def _least_square(steps, price, i):
+    """Return what q_k . q_k must exceed for the weight of tree i to be free.
+
+    A cut that adds next to nothing beside the rest of its tree would take a weight so large that
+    all else drowned in its rounding.
+    """
+    most = 0.0
+    if price.free:
+        for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
+            most = max(most, steps.square[i, k])
+    return NEXT_TO_NOTHING * most
+
+
+@kernel
+def _choice(steps, price, i, k, correlation, least_square):
     """Return what tree i's part of the objective would be if cut at depth k >= 1, and the weight.
 
     `correlation` is q_k . r.
@@ -137,7 +155,7 @@ def _choice(steps, price, i, k, correlation):
     square = steps.square[i, k] + price.ridge[i]
     beta = 1.0
     if price.free:
-        beta = correlation / square if square > 0.0 else 0.0
+        beta = correlation / square if steps.square[i, k] > least_square else 0.0
     return beta * (beta * square - 2.0 * correlation) + price.penalty[i, k], beta
 
 
@@ -148,8 +166,9 @@ def _best(steps, cut, price, i, correlation):
     correlation[k] is q_k . r.
     """
     best, depth, weight = 0.0, 0, 1.0
+    least_square = _least_square(steps, price, i)
     for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
-        worth, beta = _choice(steps, price, i, k, correlation[k])
+        worth, beta = _choice(steps, price, i, k, correlation[k], least_square)
         if worth < best:
             best, depth, weight = worth, k, beta
     return _worth(steps, cut, price, i, correlation) - best, depth, weight
@@ -165,8 +184,11 @@ def price_choices(steps, cut, price, worth, weight):
         for k in range(worth.shape[1]):
             worth[i, k] = np.inf if k else 0.0
             weight[i, k] = 1.0
+        least_square = _least_square(steps, price, i)
         for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
-            worth[i, k], weight[i, k] = _choice(steps, price, i, k, cut.correlation[i, k])
+            worth[i, k], weight[i, k] = _choice(
+                steps, price, i, k, cut.correlation[i, k], least_square
+            )
 
 
 @kernel
@@ -180,12 +202,13 @@ def _may_gain(steps, cut, price, i, correlation, reach, moved):
     now = _worth(steps, cut, price, i, correlation)
     off = 2.0 * moved * abs(beta) * reach[at]
     most = now + off
+    least_square = _least_square(steps, price, i)
     for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
         square = steps.square[i, k] + price.ridge[i]
         if not price.free:
             gain = now - (square - 2.0 * correlation[k] + price.penalty[i, k])
             gain += 2.0 * moved * abs(reach[k] - reach[at])
-        elif square <= 0.0:
+        elif steps.square[i, k] <= least_square:
             continue
         elif k == at:
             # The same cut with a better weight: what it is and what it could be move together.
@@ -261,18 +284,21 @@ def _alter(steps, cut, i, depth, weight, by_leaf, total):
     leaf = leaves_of(steps, i)
     node_weight = steps.weight[steps.offsets[i] : steps.offsets[i + 1]]
     square = 0.0
+    for k in range(cut.own.shape[1]):
+        cut.own[i, k] = 0.0
     for o in range(steps.step.shape[0]):
+        by = by_leaf[o]
         write_adds(steps, i, o, (cut.depth[i], cut.weight[i]), (depth, weight), total)
         for rank in range(leaf.size):
             v = leaf[rank]
-            by = total[v]
-            by_leaf[o, rank] = by
-            total[v] = node_weight[v] * by
-            square += by * total[v]
-        _project(steps, i, o, total, cut.own[i])
-    if depth == 0:
-        for k in range(cut.own.shape[1]):
-            cut.own[i, k] = 0.0
+            by[rank] = total[v]
+            square += node_weight[v] * total[v] * total[v]
+        if depth:
+            # Afresh each time, not by what changes: weights may go far and come back.
+            write_adds(steps, i, o, (0, 0.0), (depth, weight), total)
+            for rank in range(leaf.size):
+                total[leaf[rank]] *= node_weight[leaf[rank]]
+            _project(steps, i, o, total, cut.own[i])
     known = _drift(steps, cut, i, depth, weight)
     move = np.sqrt(square)
     rest = np.sqrt(max(square - known, 0.0) + SLACK * square)
@@ -290,13 +316,7 @@ def _change(codes, row_weight, steps, cut, i, depth, weight, by_leaf, total):
     _alter(steps, cut, i, depth, weight, by_leaf, total)
     code = codes[i]
     for o in range(steps.step.shape[0]):
-        residual, by = cut.residual[o], by_leaf[o]
-        if row_weight.size:
-            for x in range(residual.size):
-                residual[x] -= row_weight[x] * by[code[x]]
-        else:
-            for x in range(residual.size):
-                residual[x] -= by[code[x]]
+        subtract(by_leaf[o], code, row_weight, cut.residual[o])
 
 
 @kernel

@@ -18,6 +18,7 @@ import numpy as np
 
 from forestprune.kernels.jit import kernel
 from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
+from forestprune.kernels.sums import subtract
 
 LOOSENED = 0.5
 """See `_slack`: the share of the squares of what is added that is set against the residual's."""
@@ -201,16 +202,11 @@ def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by
                 cut.off[i] += (value[o, v] - trees.origin[o, a + v]) ** 2
     square = 0.0
     for o in range(outputs):
-        by, add, residual = by_leaf[o], _adds(trees, cut, i, o), cut.residual[o]
+        by, add = by_leaf[o], _adds(trees, cut, i, o)
         for rank in range(leaf.size):
             by[rank] += add[end_of[rank]]
             square += trees.weight[a + leaf[rank]] * by[rank] * by[rank]
-        if row_weight.size:
-            for x in range(residual.size):
-                residual[x] -= row_weight[x] * by[code[x]]
-        else:
-            for x in range(residual.size):
-                residual[x] -= by[code[x]]
+        subtract(by, code, row_weight, cut.residual[o])
     cut.moved[0] += np.sqrt(square)
 
 
@@ -243,15 +239,9 @@ def _refit(row_weight, trees, price, cut, i, sums):
     if gain <= price.least:
         return False
     for o in range(outputs):
-        step, residual = sums[o], cut.residual[o]
         for j in range(count):
-            cut.value[o, a + cut.ends[first + j]] += step[j]
-        if row_weight.size:
-            for x in range(residual.size):
-                residual[x] -= row_weight[x] * step[column[x]]
-        else:
-            for x in range(residual.size):
-                residual[x] -= step[column[x]]
+            cut.value[o, a + cut.ends[first + j]] += sums[o, j]
+        subtract(sums[o], column, row_weight, cut.residual[o])
     cut.off[i] = off
     cut.moved[0] += np.sqrt(square)
     return True

@@ -40,3 +40,14 @@ def average_up(left, cover, value):
             share = cover[c] / total if total > 0 else 0.5
             for k in range(value.shape[1]):
                 value[v, k] = share * value[c, k] + (1.0 - share) * value[c + 1, k]
+
+
+@kernel
+def subtract(by, code, row_weight, residual):
+    """Take by[code[x]] from each row of a residual that is kept times the rows' weights."""
+    if row_weight.size:
+        for x in range(residual.size):
+            residual[x] -= row_weight[x] * by[code[x]]
+    else:
+        for x in range(residual.size):
+            residual[x] -= by[code[x]]
