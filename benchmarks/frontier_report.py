@@ -224,8 +224,10 @@ def figure(curves):
         axis.set_title(f"{name.capitalize()} (full: {nodes:,.0f} nodes)", loc="left", fontsize=11)
         axis.set_xscale("log")
         axis.set_yscale("log")
-        axis.set_ylim(0.85, 6)
-        axis.set_yticks([0.9, 1, 1.2, 1.5, 2, 3, 5], ["0.9", "1", "1.2", "1.5", "2", "3", "5"])
+        axis.set_ylim(0.78, 5)
+        axis.set_yticks(
+            [0.8, 0.9, 1, 1.2, 1.5, 2, 3, 5], ["0.8", "0.9", "1", "1.2", "1.5", "2", "3", "5"]
+        )
         axis.minorticks_off()
         axis.set_xlabel("nodes")
         axis.grid(alpha=0.25)
