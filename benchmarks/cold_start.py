@@ -37,7 +37,7 @@ print(time.perf_counter() - begun)
 
 FIRST_PRUNING = FIRST_CALLS.replace(
     "print(",
-    'fp.prune_path(model, X, X[:, 0], n_alphas=5, polish="ridge").score(X, X[:, 0])\nprint(',
+    "fp.prune_path(model, X, X[:, 0], n_alphas=5).score(X, X[:, 0])\nprint(",
 )
 
 

@@ -47,10 +47,10 @@ def status(key):
 folder = Path(sys.argv[1])
 forest = fp.Forest.load(folder / "forest.npz")
 X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
-fp.prune_path(forest, X[:5000], y[:5000], n_alphas=3)
+fp.prune_path(forest, X[:5000], y[:5000], n_alphas=3, rule="layer")
 Path("/proc/self/clear_refs").write_text("5")
 before = status("VmRSS")
-fp.prune_path(forest, X, y)
+fp.prune_path(forest, X, y, rule="layer")
 print(json.dumps(status("VmHWM") - before))
 """
 
@@ -103,7 +103,7 @@ def measure(rows, n_trees, patience):
     model = RandomForestRegressor(n_trees, max_depth=6, n_jobs=2, random_state=0)
     fit, _ = seconds(lambda: model.fit(X, y), repeats=1)
     forest = fp.Forest.from_model(model)
-    plain, searching = Options(local_search=False), Options()
+    plain, searching = Options(rule="layer", local_search=False), Options(rule="layer")
 
     def solve(problem):
         descent = Descent(problem)

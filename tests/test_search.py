@@ -89,12 +89,12 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
     forest = Forest.from_model(MODELS[name].fit(X, y))
     literal = Literal(pose(encode(forest, X), y, weighting=weighting), X)
     steps = np.geomspace(20, 0.02, 10)
-    path = prune_path(forest, X, y, alphas=steps, weighting=weighting)
+    path = prune_path(forest, X, y, alphas=steps, rule="layer", weighting=weighting)
     theirs = literal.path(steps, np.random.default_rng(0))
     for point, z in zip(path.points, theirs, strict=False):
         least = literal.objective(z, point.alpha)
         assert point.objective <= least + 1e-9
-        alone = prune(forest, X, y, alpha=point.alpha, weighting=weighting)
+        alone = prune(forest, X, y, alpha=point.alpha, rule="layer", weighting=weighting)
         cold = literal.objective(
             literal.solve(point.alpha, random=np.random.default_rng(1)), point.alpha
         )
@@ -138,7 +138,16 @@ def test_the_random_search_finds_more_and_depends_on_the_seed_only(local_search)
     model = GradientBoostingRegressor(n_estimators=60, max_depth=3, random_state=0).fit(X, y)
 
     def solve(seed, search=local_search):
-        found = prune(model, X, y, alpha=0.3, joint="ridge", local_search=search, random_state=seed)
+        found = prune(
+            model,
+            X,
+            y,
+            alpha=0.3,
+            rule="layer",
+            joint="ridge",
+            local_search=search,
+            random_state=seed,
+        )
         return found.objective, found.depths.tolist()
 
     plain = solve(0, False)[0]
