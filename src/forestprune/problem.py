@@ -19,6 +19,9 @@ ROUNDING = 1e-11
 WEIGHT_TOLERANCE = 1e-8
 """The same where weights are free, which could be improved for ever by less and less."""
 
+NEXT_TO_NOTHING = 1e-10
+"""A cut whose square is a smaller share of its tree's largest one is not given a weight."""
+
 VALUE_TOLERANCE = 1e-6
 """The same where values of leaves are refitted."""
 
@@ -146,6 +149,12 @@ class Problem:
         penalty = alpha * self.variation * self.costs
         if self.joint == "subset":
             penalty[:, 1:] += self.alpha2 * self.variation
+        if self.joint is not None:
+            # A cut that adds next to nothing beside the rest of its tree would take a weight so
+            # large that all else drowned in its rounding.
+            square = self.steps.square
+            least = NEXT_TO_NOTHING * square.max(axis=1, keepdims=True, initial=0.0)
+            penalty[:, 1:][(square <= least)[:, 1:]] = np.inf
         least = ROUNDING if self.joint is None else WEIGHT_TOLERANCE
         return Price(
             seal(penalty), seal(self.ridge), self.joint is not None, least * self.variation

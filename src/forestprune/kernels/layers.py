@@ -23,9 +23,6 @@ from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
 from forestprune.kernels.sketch import SLACK
 from forestprune.kernels.sums import subtract
 
-NEXT_TO_NOTHING = 1e-10
-"""See `_least_square`."""
-
 
 @kernel
 def write_adds(steps, i, o, before, after, out):
@@ -133,21 +130,7 @@ def _worth(steps, cut, price, i, correlation):
 
 
 @kernel
-def _least_square(steps, price, i):
-    """Return what q_k . q_k must exceed for the weight of tree i to be free.
-
-    A cut that adds next to nothing beside the rest of its tree would take a weight so large that
-    all else drowned in its rounding.
-    """
-    most = 0.0
-    if price.free:
-        for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
-            most = max(most, steps.square[i, k])
-    return NEXT_TO_NOTHING * most
-
-
-@kernel
-def _choice(steps, price, i, k, correlation, least_square):
+def _choice(steps, price, i, k, correlation):
     """Return what tree i's part of the objective would be if cut at depth k >= 1, and the weight.
 
     `correlation` is q_k . r.
@@ -155,7 +138,7 @@ def _choice(steps, price, i, k, correlation, least_square):
     square = steps.square[i, k] + price.ridge[i]
     beta = 1.0
     if price.free:
-        beta = correlation / square if steps.square[i, k] > least_square else 0.0
+        beta = correlation / square if square > 0.0 else 0.0
     return beta * (beta * square - 2.0 * correlation) + price.penalty[i, k], beta
 
 
@@ -166,9 +149,8 @@ def _best(steps, cut, price, i, correlation):
     correlation[k] is q_k . r.
     """
     best, depth, weight = 0.0, 0, 1.0
-    least_square = _least_square(steps, price, i)
     for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
-        worth, beta = _choice(steps, price, i, k, correlation[k], least_square)
+        worth, beta = _choice(steps, price, i, k, correlation[k])
         if worth < best:
             best, depth, weight = worth, k, beta
     return _worth(steps, cut, price, i, correlation) - best, depth, weight
@@ -184,11 +166,8 @@ def price_choices(steps, cut, price, worth, weight):
         for k in range(worth.shape[1]):
             worth[i, k] = np.inf if k else 0.0
             weight[i, k] = 1.0
-        least_square = _least_square(steps, price, i)
         for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
-            worth[i, k], weight[i, k] = _choice(
-                steps, price, i, k, cut.correlation[i, k], least_square
-            )
+            worth[i, k], weight[i, k] = _choice(steps, price, i, k, cut.correlation[i, k])
 
 
 @kernel
@@ -202,13 +181,12 @@ def _may_gain(steps, cut, price, i, correlation, reach, moved):
     now = _worth(steps, cut, price, i, correlation)
     off = 2.0 * moved * abs(beta) * reach[at]
     most = now + off
-    least_square = _least_square(steps, price, i)
     for k in range(1, steps.first_bound[i + 1] - steps.first_bound[i] - 1):
         square = steps.square[i, k] + price.ridge[i]
         if not price.free:
             gain = now - (square - 2.0 * correlation[k] + price.penalty[i, k])
             gain += 2.0 * moved * abs(reach[k] - reach[at])
-        elif steps.square[i, k] <= least_square:
+        elif square <= 0.0:
             continue
         elif k == at:
             # The same cut with a better weight: what it is and what it could be move together.
