@@ -18,7 +18,7 @@ import numpy as np
 
 from forestprune.kernels.jit import kernel
 from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
-from forestprune.kernels.sums import subtract
+from forestprune.kernels.sums import FEW, subtract, sum_by
 
 LOOSENED = 0.5
 """See `_slack`: the share of the squares of what is added that is set against the residual's."""
@@ -38,17 +38,17 @@ def _adds(trees, cut, i, o):
 
 
 @kernel
-def _look(codes, trees, cut, i, in_leaf, total):
-    """Write into total[o, v] the residual without tree i, summed over the rows in leaf v."""
+def _look(codes, trees, cut, i, in_leaf, spare, total):
+    """Write into total[o, v] the residual without tree i, summed over the rows in leaf v.
+
+    `in_leaf` is scratch for its leaves, `spare` for `sum_by`.
+    """
     leaf = leaves_of(trees, i)
     a, first = trees.offsets[i], trees.first_leaf[i]
     code, end = codes[i], cut.end[first : first + leaf.size]
     for o in range(total.shape[0]):
-        residual, row = cut.residual[o], total[o]
-        for rank in range(leaf.size):
-            in_leaf[rank] = 0.0
-        for x in range(residual.size):
-            in_leaf[code[x]] += residual[x]
+        row = total[o]
+        sum_by(code, cut.residual[o], in_leaf[: leaf.size], spare)
         if cut.depth[i]:
             add, weight = _adds(trees, cut, i, o), trees.weight[a : trees.offsets[i + 1]]
             for rank in range(leaf.size):
@@ -211,21 +211,18 @@ def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by
 
 
 @kernel
-def _refit(row_weight, trees, price, cut, i, sums):
+def _refit(row_weight, trees, price, cut, i, sums, spare):
     """Give the leaves that tree i has now their best values; tell whether that gains enough.
 
-    Nothing is changed if it does not. `sums` is scratch.
+    Nothing is changed if it does not. `sums` is scratch, and `spare` for `sum_by`.
     """
     a, first, count = trees.offsets[i], trees.first_leaf[i], cut.n_ends[i]
     column = cut.column[i]
     outputs = sums.shape[0]
     gain, square, off = 0.0, 0.0, 0.0
     for o in range(outputs):
-        step, residual = sums[o], cut.residual[o]
-        for j in range(count):
-            step[j] = 0.0
-        for x in range(residual.size):
-            step[column[x]] += residual[x]
+        step = sums[o]
+        sum_by(column, cut.residual[o], step[:count], spare)
         for j in range(count):
             v = a + cut.ends[first + j]
             n, f, origin = trees.weight[v], cut.value[o, v], trees.origin[o, v]
@@ -251,10 +248,11 @@ def _refit(row_weight, trees, price, cut, i, sums):
 def refit_values(row_weight, trees, cut, price, order, max_sweeps):
     """Refit the values of the trees in `order`, keeping their shapes, until none gains enough."""
     sums = np.empty((trees.origin.shape[0], (largest_tree(trees) + 1) // 2))
+    spare = np.empty((3, FEW))
     for _ in range(max_sweeps):
         changed = False
         for i in order:
-            if cut.depth[i] and _refit(row_weight, trees, price, cut, i, sums):
+            if cut.depth[i] and _refit(row_weight, trees, price, cut, i, sums, spare):
                 changed = True
         if not changed:
             break
@@ -268,7 +266,7 @@ def sweep_subtrees(codes, row_weight, trees, cut, price, order, lazy):
     stays away is passed over; otherwise it is looked at all the same.
     """
     outputs, nodes = trees.origin.shape[0], largest_tree(trees)
-    by_leaf = np.empty((outputs, nodes))
+    by_leaf, spare = np.empty((outputs, nodes)), np.empty((3, FEW))
     total, value, best = np.empty((outputs, nodes)), np.empty((outputs, nodes)), np.empty(nodes)
     keep = np.empty(nodes, np.bool_)
     level, end = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
@@ -283,7 +281,7 @@ def sweep_subtrees(codes, row_weight, trees, cut, price, order, lazy):
         if stays and lazy:
             continue
         looked += 1
-        _look(codes, trees, cut, i, by_leaf[0], total)
+        _look(codes, trees, cut, i, by_leaf[0], spare, total)
         root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
         gain = _worth(trees, price, cut, i, total) - min(root, 0.0)
         if gain > price.least:
@@ -303,11 +301,11 @@ def best_subtrees(codes, trees, cut, price, worth, cost):
     The worth of a tree that would best be absent is 0.
     """
     outputs, nodes = trees.origin.shape[0], largest_tree(trees)
-    in_leaf, best = np.empty(nodes), np.empty(nodes)
+    in_leaf, best, spare = np.empty(nodes), np.empty(nodes), np.empty((3, FEW))
     total, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
     keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
     for i in range(worth.size):
-        _look(codes, trees, cut, i, in_leaf, total)
+        _look(codes, trees, cut, i, in_leaf, spare, total)
         root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
         worth[i] = min(root, 0.0)
         cost[i] = 0.0

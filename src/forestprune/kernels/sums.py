@@ -8,6 +8,9 @@ import numpy as np
 
 from forestprune.kernels.jit import kernel
 
+FEW = 256
+"""Up to how many totals `sum_by` keeps four of each: they must stay in the nearest cache."""
+
 
 @kernel
 def add_up_rows(codes, amounts, first, last, offsets, left, sums):
@@ -40,6 +43,36 @@ def average_up(left, cover, value):
             share = cover[c] / total if total > 0 else 0.5
             for k in range(value.shape[1]):
                 value[v, k] = share * value[c, k] + (1.0 - share) * value[c + 1, k]
+
+
+@kernel
+def sum_by(code, amount, sums, spare):
+    """Write into sums[j] the total of `amount` over the rows with code j.
+
+    Rows that follow each other often share a code if there are few; an addition would then wait for
+    the one before. So they take turns between four totals: `spare` is scratch, (3, at least FEW).
+    """
+    few = sums.size <= FEW
+    for j in range(sums.size):
+        sums[j] = 0.0
+    begin = 0
+    if few:
+        second, third, fourth = spare[0], spare[1], spare[2]
+        for j in range(sums.size):
+            second[j] = 0.0
+            third[j] = 0.0
+            fourth[j] = 0.0
+        begin = amount.size // 4 * 4
+        for x in range(0, begin, 4):
+            sums[code[x]] += amount[x]
+            second[code[x + 1]] += amount[x + 1]
+            third[code[x + 2]] += amount[x + 2]
+            fourth[code[x + 3]] += amount[x + 3]
+    for x in range(begin, amount.size):
+        sums[code[x]] += amount[x]
+    if few:
+        for j in range(sums.size):
+            sums[j] += second[j] + third[j] + fourth[j]
 
 
 @kernel
