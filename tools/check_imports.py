@@ -19,6 +19,7 @@ TABLE = [
     "threads",
     "registry",
     "kernels",
+    "frames",
     "inputs",
     "category_sets",
     "validation",

@@ -62,18 +62,20 @@ class Origin:
         Name of the model's class.
     state : mapping
         What the library's module needs besides the trees. Holds only what JSON can hold.
+    predicts : str
+        What the sum of the trees stands for: "y" itself, or what else, in words such as "the log
+        of the mean of y". Only the former can be pruned against y.
     """
 
     library: str
     model_class: str
     state: Mapping[str, Any] = field(default_factory=dict)
+    predicts: str = "y"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.library, str) and isinstance(self.model_class, str)):
-            raise TypeError(
-                "library and model_class must be strings, "
-                f"got {self.library!r} and {self.model_class!r}."
-            )
+        for name in ("library", "model_class", "predicts"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a string, got {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -1,14 +1,31 @@
 """What rows a model takes, and turning tables of any make into a plain matrix of them."""
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import check_array
 
+from forestprune import registry
+from forestprune.frames import column_names, columns_as_numbers, listed, not_numeric
+
 FloatMatrix = NDArray[np.float32] | NDArray[np.float64]
+Categories = tuple[str | int | float | bool, ...]
+
+_ALLOWED: dict[str, tuple[Any, ...]] = {
+    "dtype": ("float32", "float64"),
+    "ensure_all_finite": (True, False, "allow-nan"),
+    "numbers": ("codes", "values"),
+    "unseen": ("missing", "refuse"),
+    "sparse": ("refuse", "zero", "missing"),
+}
+
+_ZERO = 1e-35
+"""Numbers not further than this from zero are zero, where zero counts as missing."""
 
 
 @dataclass(frozen=True)
@@ -25,36 +42,71 @@ class InputSpec:
     ensure_all_finite : bool or "allow-nan"
         What the source library accepts: only finite numbers (True), NaN as well ("allow-nan"),
         or anything (False).
+    categories : tuple of (tuple or None), or None
+        For each column its categories, in the order of their codes 0, 1, 2 and so on; None for a
+        column of numbers. None if the model knows only numbers.
+    numbers : {"codes", "values"}
+        Whether numbers in a column with categories are codes already, or categories.
+    unseen : {"missing", "refuse"}
+        Whether a category that is not among them counts as missing, or is an error.
+    truncated : tuple of int
+        Columns whose numbers are cut to whole ones, towards zero, before they are compared.
+    zero_is_missing : tuple of int
+        Columns in which zero counts as missing.
+    sparse : {"refuse", "zero", "missing"}
+        What an entry that a sparse matrix does not store means, if one is taken at all.
     """
 
     n_features: int
     feature_names: tuple[str, ...] | None = None
     dtype: Literal["float32", "float64"] = "float64"
     ensure_all_finite: bool | Literal["allow-nan"] = "allow-nan"
+    categories: tuple[Categories | None, ...] | None = None
+    numbers: Literal["codes", "values"] = "codes"
+    unseen: Literal["missing", "refuse"] = "missing"
+    truncated: tuple[int, ...] = ()
+    zero_is_missing: tuple[int, ...] = ()
+    sparse: Literal["refuse", "zero", "missing"] = "refuse"
 
     def __post_init__(self) -> None:
         if isinstance(self.n_features, np.integer):
             object.__setattr__(self, "n_features", int(self.n_features))
-        if isinstance(self.feature_names, list):
-            object.__setattr__(self, "feature_names", tuple(self.feature_names))
-        n, names = self.n_features, self.feature_names
-        for name, sound, required in (
-            ("n_features", type(n) is int and 0 <= n < 2**31, "a whole number below 2**31"),
-            ("dtype", self.dtype in ("float32", "float64"), "'float32' or 'float64'"),
-            (
-                "ensure_all_finite",
-                self.ensure_all_finite in (True, False, "allow-nan"),
-                "True, False or 'allow-nan'",
-            ),
-            (
-                "feature_names",
-                names is None
-                or (isinstance(names, tuple) and all(isinstance(name, str) for name in names)),
-                "None or a tuple of strings",
-            ),
-        ):
+        # Files hold lists where these are tuples.
+        for field in fields(self):
+            object.__setattr__(self, field.name, _as_tuples(getattr(self, field.name)))
+        for name, sound, required in self._requirements():
             if not sound:
                 raise TypeError(f"{name} must be {required}, got {getattr(self, name)!r}.")
+
+    def _requirements(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield name, whether it is as it must be, and how that is."""
+        n, names, categories = self.n_features, self.feature_names, self.categories
+        yield "n_features", type(n) is int and 0 <= n < 2**31, "a whole number below 2**31"
+        for name, allowed in _ALLOWED.items():
+            sound = getattr(self, name) in allowed
+            yield name, sound, ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
+        yield (
+            "feature_names",
+            names is None
+            or (isinstance(names, tuple) and all(isinstance(name, str) for name in names)),
+            "None or a tuple of strings",
+        )
+        yield (
+            "categories",
+            categories is None
+            or (
+                isinstance(categories, tuple)
+                and len(categories) == n
+                and all(known is None or isinstance(known, tuple) for known in categories)
+            ),
+            "None, or for each column None or a tuple of categories",
+        )
+        for name in ("truncated", "zero_is_missing"):
+            columns = getattr(self, name)
+            sound = isinstance(columns, tuple) and all(
+                type(column) is int and 0 <= column < n for column in columns
+            )
+            yield name, sound, "a tuple of numbers of columns"
 
     def matrix(self, X: Any) -> FloatMatrix:
         """Return `X` as a C-ordered matrix in this spec's precision, its columns checked.
@@ -62,9 +114,15 @@ class InputSpec:
         Parameters
         ----------
         X : array-like of shape (m, n_features)
-            A numpy array, a pandas or polars data frame, or nested lists.
+            A numpy array, a pandas or polars data frame, nested lists, what the library itself
+            keeps rows in, or a scipy sparse matrix if the library takes one.
         """
-        self._check_names(_column_names(X))
+        X = registry.table_of(X)
+        self._check_names(column_names(X))
+        if sparse.issparse(X) and self.sparse != "refuse":
+            X = _dense(X, np.dtype(self.dtype), np.nan if self.sparse == "missing" else 0.0)
+        elif self.categories is not None and getattr(X, "shape", ())[1:] == (self.n_features,):
+            X = columns_as_numbers(X, self.categories, self.numbers, self.unseen)
         try:
             matrix: FloatMatrix = check_array(
                 X,
@@ -74,11 +132,11 @@ class InputSpec:
                 input_name="X",
             )
         except ValueError as error:
-            culprits = _not_numeric(X)
+            culprits = not_numeric(X)
             if not culprits:
                 raise
             raise ValueError(
-                f"X must be numeric, but these columns are not: {_listed(culprits)} ({error}). "
+                f"X must be numeric, but these columns are not: {listed(culprits)} ({error}). "
                 "Encode them as they were encoded for training."
             ) from error
         if matrix.shape[1] != self.n_features:
@@ -86,7 +144,18 @@ class InputSpec:
                 f"X has {matrix.shape[1]} columns, but the model was trained on "
                 f"{self.n_features}. Pass the same columns, in the same order."
             )
-        return read_only_view(matrix)
+        return read_only_view(self._as_compared(matrix))
+
+    def _as_compared(self, matrix: FloatMatrix) -> FloatMatrix:
+        """Return the numbers as they meet the splits; those of the caller are not changed."""
+        if not (self.truncated or self.zero_is_missing):
+            return matrix
+        matrix = matrix.copy()
+        for column in self.truncated:
+            np.trunc(matrix[:, column], out=matrix[:, column])
+        for column in self.zero_is_missing:
+            matrix[np.abs(matrix[:, column]) <= _ZERO, column] = np.nan
+        return matrix
 
     def _check_names(self, names: list[str] | None) -> None:
         if self.feature_names is None or names is None:
@@ -107,11 +176,11 @@ class InputSpec:
         if missing or unexpected:
             raise ValueError(
                 "The columns of X must be those of training. "
-                f"Missing: {_listed(missing)}; not seen at training: {_listed(unexpected)}."
+                f"Missing: {listed(missing)}; not seen at training: {listed(unexpected)}."
             )
         raise ValueError(
             "The columns of X must be in the order of training: reorder them with "
-            f"X[list(forest.feature_names)]. Expected {_listed(expected)}, got {_listed(names)}."
+            f"X[list(forest.feature_names)]. Expected {listed(expected)}, got {listed(names)}."
         )
 
 
@@ -122,34 +191,16 @@ def read_only_view(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _column_names(X: Any) -> list[str] | None:
-    """Return the names of X's columns if all are strings, as scikit-learn does, else None."""
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        return None
-    names = list(columns)
-    strings = sum(isinstance(name, str) for name in names)
-    if 0 < strings < len(names):
-        raise TypeError(
-            f"The column names of X must be all strings or none, got {strings} strings among "
-            f"{len(names)} names. Convert them with X.columns = X.columns.astype(str)."
-        )
-    return names if strings else None
+def _as_tuples(given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return tuple(_as_tuples(item) for item in given)
+    return given
 
 
-def _not_numeric(X: Any) -> list[str]:
-    """Return the columns of a data frame that do not convert to float."""
-    culprits = []
-    for name in getattr(X, "columns", ()):
-        try:
-            np.asarray(X[name], dtype=np.float64)
-        except (TypeError, ValueError):
-            culprits.append(str(name))
-    return culprits
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    if not names:
-        return "none"
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+def _dense(X: Any, dtype: np.dtype[Any], absent: float) -> NDArray[Any]:
+    """Return a sparse matrix as an array, entries that are not stored being `absent`."""
+    stored = sparse.coo_array(X)
+    stored.sum_duplicates()
+    dense = np.full(stored.shape, absent, dtype)
+    dense[stored.coords] = stored.data
+    return dense

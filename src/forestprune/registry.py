@@ -4,16 +4,23 @@ Modules are named by strings and loaded when a model of that library turns up: n
 unasked, and this table can stand above everything that uses it. A module listed here has
 
 - `from_model(model) -> Forest`, and
-- `to_native(forest, origin) -> model`, for forests whose origin names its library.
+- `to_native(forest, origin) -> model`, for forests whose origin names its library,
+- if the library has containers of its own for rows, `table_of(container) -> table`: rows as an
+  array, a data frame or a sparse matrix. It is asked about any object of the library, and returns
+  None for those that are none.
 """
 
 import importlib
 from types import ModuleType
+from typing import Any
 
 from forestprune.exceptions import UnsupportedModelError
 
 _MODULES: dict[str, str] = {
+    "catboost": "forestprune.interop.catboost",
+    "lightgbm": "forestprune.interop.lightgbm",
     "sklearn": "forestprune.interop.sklearn",
+    "xgboost": "forestprune.interop.xgboost",
 }
 
 
@@ -32,10 +39,9 @@ def register(library: str, module: str) -> None:
 
 def importer_for(model: object) -> ModuleType:
     """Return the module that reads `model`, judged by where its class, or a base of it, lives."""
-    for base in type(model).__mro__:
-        library = base.__module__.partition(".")[0]
-        if library in _MODULES:
-            return importlib.import_module(_MODULES[library])
+    module = _module_of(model)
+    if module is not None:
+        return module
     raise UnsupportedModelError(
         f"A fitted tree ensemble of one of these libraries is required: {_known()}. "
         f"Got an object of type {type(model).__module__}.{type(model).__qualname__}. "
@@ -51,6 +57,24 @@ def exporter_for(library: str) -> ModuleType:
             f"({_known()}). Register its module with forestprune.registry.register() first."
         )
     return importlib.import_module(_MODULES[library])
+
+
+def table_of(X: Any) -> Any:
+    """Return what a registered library's own container holds, or `X` itself if it is none."""
+    module = _module_of(X)
+    if module is None or not hasattr(module, "table_of"):
+        return X
+    table = module.table_of(X)
+    return X if table is None else table
+
+
+def _module_of(thing: object) -> ModuleType | None:
+    """Return the module for the library that the class of `thing`, or a base of it, comes from."""
+    for base in type(thing).__mro__:
+        library = base.__module__.partition(".")[0]
+        if library in _MODULES:
+            return importlib.import_module(_MODULES[library])
+    return None
 
 
 def _known() -> str:

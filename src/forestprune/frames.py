@@ -1,0 +1,110 @@
+"""Columns of data frames: their names, and what is in them as numbers."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of X's columns if all are strings, as scikit-learn does, else None."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    strings = sum(isinstance(name, str) for name in names)
+    if 0 < strings < len(names):
+        raise TypeError(
+            f"The column names of X must be all strings or none, got {strings} strings among "
+            f"{len(names)} names. Convert them with X.columns = X.columns.astype(str)."
+        )
+    return names if strings else None
+
+
+def not_numeric(X: Any) -> list[str]:
+    """Return the columns of a data frame that do not convert to float."""
+    culprits = []
+    for name in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            culprits.append(str(name))
+    return culprits
+
+
+def listed(names: Sequence[Any], most: int = 5) -> str:
+    """Return names as a message shows them, the first few of many."""
+    if not names:
+        return "none"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def columns_as_numbers(
+    X: Any,
+    categories: Sequence[Sequence[Any] | None],
+    numbers: Literal["codes", "values"],
+    unseen: Literal["missing", "refuse"],
+) -> NDArray[np.float64]:
+    """Return a table in which categories are replaced by their codes.
+
+    Parameters
+    ----------
+    X : array or data frame, a column for each entry of `categories`
+    categories : sequence of (sequence or None)
+        For each column its categories in the order of their codes; None for numbers.
+    numbers : {"codes", "values"}
+        Whether plain numbers in a column with categories are codes already.
+    unseen : {"missing", "refuse"}
+        What becomes of a category that is not among them.
+    """
+    names: Sequence[Any] = column_names(X) or range(len(categories))
+    matrix = np.empty((len(X), len(categories)))
+    for j, known in enumerate(categories):
+        column = X.iloc[:, j] if hasattr(X, "iloc") else X[:, j]
+        if known is None or (numbers == "codes" and _is_plain(column)):
+            matrix[:, j] = _as_floats(column, names[j])
+            continue
+        codes = {category: code for code, category in enumerate(known)}
+        entries = _entries(column)
+        matrix[:, j] = [codes.get(entry, np.nan) for entry in entries]
+        if unseen == "refuse":
+            strangers = {e for e in entries if e not in codes and not _is_missing(e)}
+            if strangers:
+                raise ValueError(
+                    f"Column {names[j]!r} has categories that the model has not seen in training: "
+                    f"{listed(sorted(strangers, key=str))}. It knows {listed(known)}."
+                )
+    return matrix
+
+
+def _is_plain(column: Any) -> bool:
+    """Tell whether a column holds numbers that are not marked as categories."""
+    if hasattr(column.dtype, "categories"):
+        return False
+    return np.asarray(column).dtype.kind in "biuf"
+
+
+def _entries(column: Any) -> list[Any]:
+    if hasattr(column, "to_list"):  # pandas and polars
+        return list(column.to_list())
+    return list(column.tolist())
+
+
+def _is_missing(entry: Any) -> bool:
+    # NaN is not itself; pandas' NA will not even say so.
+    return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
+
+
+def _as_floats(column: Any, name: Any) -> NDArray[np.float64]:
+    entries: Any = np.asarray(column)
+    if entries.dtype.kind == "O":
+        entries = [np.nan if _is_missing(entry) else entry for entry in _entries(column)]
+    try:
+        return np.asarray(entries, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X must be numeric in columns without categories, but {name!r} is not ({error}). "
+            "Encode it as it was encoded for training."
+        ) from error
