@@ -364,7 +364,7 @@ def test_attributes_cannot_contradict_the_trees(friedman):
     sets = {"category_set": np.full(forest.n_nodes, -1), "set_offsets": np.array([0])}
     with pytest.raises(fp.UnsupportedModelError, match="categorical splits"):
         replace(forest, **sets).to_native()
-    with pytest.raises(TypeError, match="must be strings"):
+    with pytest.raises(TypeError, match="library must be a string"):
         fp.Origin(["sklearn"], "Forest")
 
 

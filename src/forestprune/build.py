@@ -1,7 +1,8 @@
 """Making a Forest of trees whose nodes come in any order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,14 @@ def build_forest(
         node_extras=extras,
         tree_extras=tree_extras or {},
     )
+
+
+def average_of_leaves(forest: Forest) -> Forest:
+    """Return `forest` with each split's value the mean of its leaves, weighted by cover."""
+    value = forest.value.copy()
+    for a, b in pairwise(forest.offsets):
+        kernels.average_up(forest.left[a:b], forest.cover[a:b], value[a:b])
+    return replace(forest, value=value)
 
 
 def _order(number: int, tree: RawTree) -> NDArray[np.int32]:

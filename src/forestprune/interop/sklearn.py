@@ -27,8 +27,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from forestprune import kernels
-from forestprune.build import build_forest
+from forestprune.build import average_of_leaves, build_forest
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
@@ -208,7 +207,7 @@ def from_model(model: Any) -> Forest:
     )
     if getattr(model, "loss", "squared_error") != "squared_error":
         # Other losses set the leaves after the tree is grown and leave the splits as they were.
-        forest = _average_of_leaves(forest)
+        forest = average_of_leaves(forest)
     return forest
 
 
@@ -254,14 +253,6 @@ def _refusal(model: Any) -> str:
             )
             break
     return f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
-
-
-def _average_of_leaves(forest: Forest) -> Forest:
-    """Return `forest` with each split's value the mean of its leaves, weighted by cover."""
-    value = forest.value.copy()
-    for a, b in pairwise(forest.offsets):
-        kernels.average_up(forest.left[a:b], forest.cover[a:b], value[a:b])
-    return replace(forest, value=value)
 
 
 def _takes_nan(model: Any, tree: Any) -> bool:
