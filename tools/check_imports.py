@@ -32,6 +32,7 @@ TABLE = [
     "sketch",
     "steps",
     "subtrees",
+    "trunks",
     "problem",
     "tables",
     "leaf_fit",

@@ -142,7 +142,7 @@ class Polisher:
 
     @cached_property
     def _trees(self) -> Trees:
-        return read_trees(self.problem.encoding.forest, self.problem.steps.weight)
+        return read_trees(self.problem.encoding.forest, self.problem.steps)
 
     def _equations(
         self, depths: NDArray[np.int64], subtrees: Subtrees | None

@@ -94,7 +94,7 @@ class Solver:
         if options.rule == "layer":
             self._descent = Descent(self.problem, n_jobs=options.n_jobs)
         else:
-            self._descent = SubtreeDescent(self.problem)
+            self._descent = SubtreeDescent(self.problem, n_jobs=options.n_jobs)
         self._polisher = None if options.polish is None else Polisher(self.problem)
         self._random = check_random_state(options.random_state)
 

@@ -1,6 +1,7 @@
 """Block coordinate descent for the `subtree` rule: sweeps over the trees until none changes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from forestprune.kernels.cuts import Pruning, SplitPrice
 from forestprune.leaf_fit import Leaves
 from forestprune.problem import Problem
 from forestprune.subtrees import Subtrees, kept_nodes, read_trees
+from forestprune.threads import run_in_threads, split_range, thread_count
+from forestprune.trunks import Limits, Trunks
 from forestprune.validation import seal
 
 SMALLEST_ALPHA = 1e-5
@@ -18,6 +21,12 @@ SMALLEST_ALPHA = 1e-5
 
 VALUE_SWEEPS = 25
 """Sweeps at most that refit values only, between two that may change the shape of trees."""
+
+AHEAD = 0.12
+"""How far alpha may fall until trunks are chosen anew."""
+
+DEEP = 0.2
+"""Nodes a tree, relative to rows, from which on trunks pay: a node takes longer than a row."""
 
 
 class SubtreeDescent:
@@ -32,6 +41,8 @@ class SubtreeDescent:
     problem : Problem
     lazy : bool
         Pass over trees that certainly would not change. The result is the same, bit for bit.
+    n_jobs : int or None
+        Threads; None takes every core.
 
     Attributes
     ----------
@@ -39,17 +50,24 @@ class SubtreeDescent:
         Sweeps made so far, and how often the rows of a tree were gone through in them.
     """
 
-    def __init__(self, problem: Problem, *, lazy: bool = True) -> None:
+    def __init__(self, problem: Problem, *, lazy: bool = True, n_jobs: int | None = None) -> None:
         self.problem = problem
         self.lazy = lazy
+        self.n_jobs = n_jobs
         self.sweeps = 0
         self.looks = 0
-        self.trees = read_trees(problem.encoding.forest, problem.steps.weight)
+        self.trees = read_trees(problem.encoding.forest, problem.steps)
         weights = problem.encoding.sample_weight
         self._row_weight = seal(np.empty(0)) if weights is None else weights
         n_trees, outputs = problem.encoding.forest.n_trees, problem.encoding.forest.n_outputs
         self.order = np.arange(n_trees)
         codes = problem.encoding.codes
+        self._trunks = self._whole = Trunks.whole(self.trees, codes)
+        self._costs = problem.split_costs
+        self._serve_to = np.inf  # the alpha down to which the trunks were chosen
+        self._limits: Limits | None = None
+        if self.trees.weight.size > DEEP * codes.size:
+            self._limits = Limits(self.trees, problem.split_costs)
         self._cut = Pruning(
             residual=problem.residual.copy(),
             value=np.zeros((outputs, self.trees.weight.size)),
@@ -78,7 +96,7 @@ class SubtreeDescent:
 
     def is_full(self) -> bool:
         """Tell whether every split is kept, with the values of the original."""
-        return bool(self._cut.kept.all()) and not self.problem.refit
+        return self._cut.kept.sum() == self.trees.split.size and not self.problem.refit
 
     def alpha_range(self) -> tuple[float, float]:
         """Return the smallest alpha at which nothing enters if nothing is kept, and the lowest.
@@ -116,17 +134,22 @@ class SubtreeDescent:
         bool
             Whether a sweep without a change was reached.
         """
+        if alpha < self._serve_to:
+            self._choose_trunks(alpha)
         price = self._price(alpha)
         order = self.order[~np.isin(self.order, held)] if held else self.order
         last = self.sweeps + max_iter
         while self.sweeps < last:
             if not self._sweep(price, order):
-                return True
+                if self._trunks_hold(price):
+                    return True
+                self._choose_trunks(alpha)
+                price = self._price(alpha)
+                continue
             # Trees that are kept answer to each other's changes before all are asked again.
             if self.problem.refit:
-                kernels.refit_values(
-                    self._row_weight, self.trees, self._cut, price, order, VALUE_SWEEPS
-                )
+                trees = self._trunks.trees
+                kernels.refit_values(self._row_weight, trees, self._cut, price, order, VALUE_SWEEPS)
                 continue
             while self.sweeps < last and self._sweep(price, order[self.depths[order] > 0]):
                 pass
@@ -135,9 +158,9 @@ class SubtreeDescent:
     def _sweep(self, price: SplitPrice, order: NDArray[np.int64]) -> int:
         """Update some trees; return how many changed."""
         changed, looked = kernels.sweep_subtrees(
-            self.problem.encoding.codes,
+            self._trunks.codes,
             self._row_weight,
-            self.trees,
+            self._trunks.trees,
             self._cut,
             price,
             order,
@@ -147,14 +170,52 @@ class SubtreeDescent:
         self.looks += looked
         return int(changed)
 
+    def _choose_trunks(self, alpha: float) -> None:
+        """Leave out what could not be kept now at this alpha, or one that is a little lower."""
+        if self._limits is None:
+            return
+        self._move_to_trunks(self._whole)
+        some = np.empty(self.trees.split.size, np.bool_)
+        self._for_all_trees(
+            kernels.choose_trunks, self._price(alpha), self._limits.spread, AHEAD, some
+        )
+        self._move_to_trunks(Trunks.of(self.trees, self._whole.codes, some))
+        self._at_leaves = self._limits.at_leaves(self._trunks)
+        self._serve_to = AHEAD * alpha
+
+    def _move_to_trunks(self, trunks: Trunks) -> None:
+        if trunks is not self._trunks:
+            self._cut = self._trunks.carry(self._cut, trunks, self.trees)
+            self._trunks = trunks
+            self._costs = self.problem.split_costs[trunks.splits]
+
+    def _trunks_hold(self, price: SplitPrice) -> bool:
+        """Tell whether what the trunks leave out could not be kept."""
+        if self._limits is None or self._trunks is self._whole:
+            return True
+        holds = np.empty(self.order.size, np.bool_)
+        self._for_all_trees(kernels.trunks_hold, price, *self._at_leaves, holds)
+        return bool(holds.all())
+
+    def _for_all_trees(self, kernel: Callable[..., None], *arguments: Any) -> None:
+        """Call a kernel that changes nothing of what is kept, on some trees in each thread."""
+        trunks = self._trunks
+        tasks = [
+            (first, last, trunks.codes, self._row_weight, trunks.trees, self._cut, *arguments)
+            for first, last in split_range(self.order.size, thread_count(self.n_jobs))
+        ]
+        run_in_threads(kernel, tasks, self.n_jobs, "looking at trees")
+
     def solution(self, alpha: float) -> Solution:
         """Return what is kept now, with its objective."""
         cut = self._cut
-        nodes, adds = kept_nodes(self.trees, cut.kept), None
+        trees = self._trunks.trees
+        nodes, adds = kept_nodes(trees, cut.kept), None
         if self.problem.refit:
             adds = cut.value[:, nodes]
-            kernels.average_adds(self.trees, nodes, adds)
+            kernels.average_adds(trees, nodes, adds)
             seal(adds)
+        nodes = self._trunks.nodes[nodes]
         loss = self.problem.loss(cut.residual)
         return Solution(
             alpha=alpha,
@@ -167,6 +228,8 @@ class SubtreeDescent:
 
     def move_to(self, subtrees: Subtrees) -> None:
         """Keep what `subtrees` says."""
+        self._move_to_trunks(self._whole)
+        self._serve_to = np.inf
         cut, price = self._cut, self._price(0.0)
         adds = np.array(self.trees.origin)
         if self.problem.refit:
@@ -191,4 +254,4 @@ class SubtreeDescent:
         return self.problem.subtree_penalty(self.problem.split_costs[kept], off, alpha)
 
     def _price(self, alpha: float) -> SplitPrice:
-        return self.problem.split_price(alpha)
+        return self.problem.split_price(alpha)._replace(cost=self._costs)

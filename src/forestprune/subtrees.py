@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest import Forest
-from forestprune.kernels.cuts import Trees
-from forestprune.steps import tree_steps
+from forestprune.kernels.cuts import Steps, Trees
 from forestprune.validation import seal
 
 
@@ -95,9 +94,11 @@ def layers_as_subtrees(forest: Forest, depths: NDArray[np.int64]) -> Subtrees:
     return Subtrees(np.flatnonzero((level > 0) & (level <= np.repeat(depths, sizes))))
 
 
-def read_trees(forest: Forest, node_weights: NDArray[np.float64]) -> Trees:
-    """Return the trees of a forest as the kernels that choose subtrees read them."""
-    steps = tree_steps(forest)
+def read_trees(forest: Forest, steps: Steps) -> Trees:
+    """Return the trees of a forest as the kernels that choose subtrees read them.
+
+    `steps` are those of the forest, with the weights of its nodes.
+    """
     sizes = np.diff(forest.offsets)
     origin = forest.value - np.repeat(forest.value[forest.offsets[:-1]], sizes, axis=0)
     origin *= np.repeat(forest.scale, sizes)[:, np.newaxis]
@@ -107,7 +108,7 @@ def read_trees(forest: Forest, node_weights: NDArray[np.float64]) -> Trees:
         leaf=steps.leaf,
         first_leaf=seal(np.concatenate([[0], np.cumsum((sizes + 1) // 2)]).astype(np.int64)),
         origin=seal(np.ascontiguousarray(origin.T)),
-        weight=node_weights,
+        weight=steps.weight,
     )
 
 

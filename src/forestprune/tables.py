@@ -97,7 +97,7 @@ class Tables:
 
     @cached_property
     def _trees(self) -> Trees:
-        return read_trees(self._forest, self._steps.weight)
+        return read_trees(self._forest, self._steps)
 
 
 class Predictions(Tables):

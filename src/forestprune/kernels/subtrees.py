@@ -28,7 +28,7 @@ AHEAD = 0.75
 
 
 @kernel
-def _adds(trees, cut, i, o):
+def adds_of(trees, cut, i, o):
     """Return what tree i adds to output o in each of the nodes where its rows end; 0 if absent."""
     a, first = trees.offsets[i], trees.first_leaf[i]
     add = np.zeros(max(cut.n_ends[i], 1))
@@ -38,7 +38,7 @@ def _adds(trees, cut, i, o):
 
 
 @kernel
-def _look(codes, trees, cut, i, in_leaf, spare, total):
+def look_at(codes, trees, cut, i, in_leaf, spare, total):
     """Write into total[o, v] the residual without tree i, summed over the rows in leaf v.
 
     `in_leaf` is scratch for its leaves, `spare` for `sum_by`.
@@ -50,7 +50,7 @@ def _look(codes, trees, cut, i, in_leaf, spare, total):
         row = total[o]
         sum_by(code, cut.residual[o], in_leaf[: leaf.size], spare)
         if cut.depth[i]:
-            add, weight = _adds(trees, cut, i, o), trees.weight[a : trees.offsets[i + 1]]
+            add, weight = adds_of(trees, cut, i, o), trees.weight[a : trees.offsets[i + 1]]
             for rank in range(leaf.size):
                 row[leaf[rank]] = in_leaf[rank] + weight[leaf[rank]] * add[end[rank]]
         else:
@@ -132,10 +132,41 @@ def _slack(trees, price, i, total, value, best, keep):
 
 
 @kernel
-def _reshape(codes, trees, price, cut, i, keep, level, end):
+def number_ends(trees, cut, i, on, end):
+    """Give numbers to the nodes where the rows of tree i end, from the splits that it keeps.
+
+    Below them nodes inherit the number. A lone root is none. `on` and `end` are scratch for its
+    nodes.
+    """
+    first = trees.first_leaf[i]
+    split, leaf = splits_of(trees, i), leaves_of(trees, i)
+    first_split = (trees.offsets[i] - i) // 2
+    for rank in range(leaf.size):
+        on[leaf[rank]] = False
+    for s in range(split.size):
+        on[split[s]] = cut.kept[first_split + s]
+    count = 0
+    end[0] = 0
+    for s in range(split.size):
+        above = end[split[s]]
+        here = cut.kept[first_split + s]
+        for c in range(2 * s + 1, 2 * s + 3):
+            if here and not on[c]:
+                cut.ends[first + count] = c
+                end[c] = count
+                count += 1
+            else:
+                end[c] = above
+    cut.n_ends[i] = count
+    for rank in range(leaf.size):
+        cut.end[first + rank] = end[leaf[rank]]
+
+
+@kernel
+def _reshape(codes, trees, price, cut, i, keep, level, on, end):
     """Let tree i keep the splits at nodes v that are reached and have keep[v].
 
-    `level` and `end` are scratch for its nodes.
+    `level`, `on` and `end` are scratch for its nodes.
     """
     first = trees.first_leaf[i]
     split, leaf = splits_of(trees, i), leaves_of(trees, i)
@@ -159,21 +190,7 @@ def _reshape(codes, trees, price, cut, i, keep, level, end):
         return
     cut.depth[i] = deepest
     cut.cost[i] = cost
-    # Number the nodes where rows end; below them nodes inherit the number. A lone root is none.
-    count = 0
-    end[0] = 0
-    for s in range(split.size):
-        above = end[split[s]]
-        for c in range(2 * s + 1, 2 * s + 3):
-            if level[c] and not keep[c]:
-                cut.ends[first + count] = c
-                end[c] = count
-                count += 1
-            else:
-                end[c] = above
-    cut.n_ends[i] = count
-    for rank in range(leaf.size):
-        cut.end[first + rank] = end[leaf[rank]]
+    number_ends(trees, cut, i, on, end)
     if price.refit:
         code, column, ranks = codes[i], cut.column[i], cut.end[first : first + leaf.size]
         for x in range(code.size):
@@ -181,7 +198,7 @@ def _reshape(codes, trees, price, cut, i, keep, level, end):
 
 
 @kernel
-def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by_leaf):
+def _change(codes, row_weight, trees, price, cut, i, keep, value, level, on, end, by_leaf):
     """Let tree i keep some splits, node v adding value[o, v]; carry the residual along."""
     a, first = trees.offsets[i], trees.first_leaf[i]
     leaf = leaves_of(trees, i)
@@ -189,10 +206,10 @@ def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by
     outputs = value.shape[0]
     end_of = cut.end[first : first + leaf.size]
     for o in range(outputs):
-        by, add = by_leaf[o], _adds(trees, cut, i, o)
+        by, add = by_leaf[o], adds_of(trees, cut, i, o)
         for rank in range(leaf.size):
             by[rank] = -add[end_of[rank]]
-    _reshape(codes, trees, price, cut, i, keep, level, end)
+    _reshape(codes, trees, price, cut, i, keep, level, on, end)
     cut.off[i] = 0.0
     for j in range(first, first + cut.n_ends[i]):
         v = cut.ends[j]
@@ -202,7 +219,7 @@ def _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by
                 cut.off[i] += (value[o, v] - trees.origin[o, a + v]) ** 2
     square = 0.0
     for o in range(outputs):
-        by, add = by_leaf[o], _adds(trees, cut, i, o)
+        by, add = by_leaf[o], adds_of(trees, cut, i, o)
         for rank in range(leaf.size):
             by[rank] += add[end_of[rank]]
             square += trees.weight[a + leaf[rank]] * by[rank] * by[rank]
@@ -268,7 +285,7 @@ def sweep_subtrees(codes, row_weight, trees, cut, price, order, lazy):
     outputs, nodes = trees.origin.shape[0], largest_tree(trees)
     by_leaf, spare = np.empty((outputs, nodes)), np.empty((3, FEW))
     total, value, best = np.empty((outputs, nodes)), np.empty((outputs, nodes)), np.empty(nodes)
-    keep = np.empty(nodes, np.bool_)
+    keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
     level, end = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     changed, looked = 0, 0
     for i in order:
@@ -281,11 +298,11 @@ def sweep_subtrees(codes, row_weight, trees, cut, price, order, lazy):
         if stays and lazy:
             continue
         looked += 1
-        _look(codes, trees, cut, i, by_leaf[0], spare, total)
+        look_at(codes, trees, cut, i, by_leaf[0], spare, total)
         root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
         gain = _worth(trees, price, cut, i, total) - min(root, 0.0)
         if gain > price.least:
-            _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by_leaf)
+            _change(codes, row_weight, trees, price, cut, i, keep, value, level, on, end, by_leaf)
             changed += 1
         elif absent and not stays:
             cut.slack[i] = _slack(trees, price, i, total, value, best, keep)
@@ -305,7 +322,7 @@ def best_subtrees(codes, trees, cut, price, worth, cost):
     total, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
     keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
     for i in range(worth.size):
-        _look(codes, trees, cut, i, in_leaf, spare, total)
+        look_at(codes, trees, cut, i, in_leaf, spare, total)
         root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
         worth[i] = min(root, 0.0)
         cost[i] = 0.0
@@ -324,7 +341,7 @@ def set_subtrees(codes, row_weight, trees, cut, price, kept, add):
     """Let all trees keep the splits `kept`, node v adding add[o, v]."""
     outputs, nodes = trees.origin.shape[0], largest_tree(trees)
     by_leaf, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
-    keep = np.empty(nodes, np.bool_)
+    keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
     level, end = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     for i in range(trees.offsets.size - 1):
         a, b = trees.offsets[i], trees.offsets[i + 1]
@@ -335,7 +352,7 @@ def set_subtrees(codes, row_weight, trees, cut, price, kept, add):
                 value[o, v] = add[o, a + v]
         for s in range(split.size):
             keep[split[s]] = kept[first + s]
-        _change(codes, row_weight, trees, price, cut, i, keep, value, level, end, by_leaf)
+        _change(codes, row_weight, trees, price, cut, i, keep, value, level, on, end, by_leaf)
 
 
 @kernel
