@@ -305,6 +305,37 @@ def test_rows_without_weight_do_not_count():
     np.testing.assert_array_equal(small.depths, expected.depths)
 
 
+def test_without_y_the_model_itself_is_the_target():
+    said = FOREST.predict(X)
+    small = fp.prune(FOREST, X, max_nodes=100, X_val=X_VAL)
+    told = fp.prune(FOREST, X, said, max_nodes=100, X_val=X_VAL, y_val=FOREST.predict(X_VAL))
+    np.testing.assert_allclose(small.predict(X_VAL), told.predict(X_VAL), rtol=1e-9)
+    assert small.loss == pytest.approx(1 - r2_score(said, small.predict(X)))
+    path = fp.prune_path(FOREST, X, n_alphas=5)
+    expected = path.score(X_VAL, FOREST.predict(X_VAL))
+    np.testing.assert_allclose(path.score(X_VAL), expected, rtol=1e-9)
+    chosen = path.select(tolerance=0.3, X=X_VAL)
+    assert chosen.n_nodes == path.select(tolerance=0.3, X=X_VAL, y=FOREST.predict(X_VAL)).n_nodes
+    # Rows without y can be pruned with, those with y chosen by.
+    assert fp.prune(FOREST, X, max_nodes=50, X_val=X_VAL, y_val=Y_VAL).n_nodes <= 50
+
+
+def test_models_that_do_not_add_up_to_y_are_pruned_without_it():
+    model = GradientBoostingRegressor(loss="quantile", alpha=0.8, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"add up to the 0.8 quantile of y.* Leave y out"):
+        fp.prune(model, X, Y, max_nodes=100)
+    with pytest.raises(ValueError, match="Leave y out"):
+        fp.prune(model, X, max_nodes=100, X_val=X_VAL, y_val=Y_VAL)
+    with pytest.raises(ValueError, match="Leave y out"):
+        fp.ForestPruneRegressor(model, max_nodes=100).fit(X, Y)
+    path = fp.prune_path(model, X)
+    with pytest.raises(ValueError, match="Leave y out"):
+        path.score(X_VAL, Y_VAL)
+    small = path.select(max_nodes=200).to_native()
+    assert abs(np.mean(small.predict(X_VAL) >= Y_VAL) - 0.8) < 0.15
+    assert r2_score(model.predict(X_VAL), small.predict(X_VAL)) > 0.7
+
+
 def test_nothing_within_a_budget_is_told():
     empty = fp.prune_path(FOREST, X, Y, alphas=[1e9])[0].n_bytes
     with pytest.warns(UserWarning, match="Only a constant keeps to max_bytes"):

@@ -24,7 +24,7 @@ HALVINGS = 8
 def prune(
     model: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     alpha: float | None = None,
     max_nodes: int | None = None,
@@ -57,7 +57,9 @@ def prune(
     X : array-like of shape (m, n_features)
         Rows to prune with: those that the model was trained on, and further ones if you have them.
         Training it with fewer to have others to prune with does not pay.
-    y : array-like of shape (m,), or (m, n_outputs)
+    y : array-like of shape (m,), or (m, n_outputs), or None
+        None takes what the model itself says of these rows: for rows whose y is not known, and for
+        models whose trees do not add up to y, such as those with a log link.
     alpha : float or None
         What keeping everything costs, in units of var(y). 1 if nothing else says how small.
     max_nodes, max_trees, max_bytes : int or None
@@ -73,7 +75,7 @@ def prune(
         rows.
     X_val, y_val, sample_weight_val
         Validation rows, and their weights. With a budget, or nothing else, the best model is the
-        best on these.
+        best on these. Without `y`, `y_val` can be left out too.
     sample_weight : array-like of shape (m,), or None
     n_alphas : int
         Points of the path from which a budget or tolerance picks.
@@ -116,7 +118,7 @@ def prune(
             f"{given[0]} to have alpha chosen."
         )
     check_quality(tolerance, one_standard_error)
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val)
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
     by_quality = tolerance is not None or one_standard_error
     if by_quality and held_out is None:
         raise ValueError(
@@ -131,9 +133,9 @@ def prune(
             f"shrinkage={how.shrinkage!r} is to be chosen from, which needs validation rows: "
             f"{instead}."
         )
-    source, encoding, how = _open(model, X, sample_weight, how, max_depth)
+    source, encoding, target, how = _open(model, X, y, sample_weight, how, max_depth)
     if not given:
-        solver = Solver(encoding, y, how, picked)
+        solver = Solver(encoding, target, how, picked)
         return PrunedForest.of(source, solver.solve_alone(1.0 if alpha is None else float(alpha)))
     shrinkages = how.shrinkages if held_out is not None else how.shrinkages[:1]
     # What is polished to a few trees, or may keep a few only, can be smaller further on.
@@ -141,7 +143,7 @@ def prune(
     points: list[Point] = []
     for shrinkage in track(shrinkages, "choosing the shrinkage", len(shrinkages)):
         options_now = how if len(shrinkages) == 1 else replace(how, shrinkage=shrinkage)
-        solver = Solver(encoding, y, options_now, picked)
+        solver = Solver(encoding, target, options_now, picked)
         path = PruningPath(source, tuple(solver.path(solver.grid(n_alphas), enough)))
         points += path.points
         if budget and not by_quality:
@@ -163,7 +165,7 @@ def prune(
 def prune_path(
     model: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     alphas: ArrayLike | None = None,
     n_alphas: int = 100,
@@ -216,14 +218,14 @@ def prune_path(
             "path.select(max_trees=...)."
         )
     given = None if alphas is None else _checked_alphas(alphas)
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val)
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
     if how.shrinkage is not None and len(how.shrinkages) > 1:
         raise ValueError(
             f"A path has one shrinkage, got {how.shrinkage!r}. prune() and the estimators choose "
             "from several."
         )
-    source, encoding, how = _open(model, X, sample_weight, how, max_depth)
-    solver = Solver(encoding, y, how, max_trees)
+    source, encoding, target, how = _open(model, X, y, sample_weight, how, max_depth)
+    solver = Solver(encoding, target, how, max_trees)
     grid = solver.grid(n_alphas) if given is None else given
     return _validated(PruningPath(source, tuple(solver.path(grid))), held_out, how)
 
@@ -233,17 +235,25 @@ class HeldOut:
     """Rows to choose by."""
 
     X: Any
-    y: ArrayLike
+    y: ArrayLike | None
     sample_weight: ArrayLike | None
 
     @classmethod
     def of(
-        cls, X_val: Any, y_val: ArrayLike | None, sample_weight_val: ArrayLike | None
+        cls,
+        X_val: Any,
+        y_val: ArrayLike | None,
+        sample_weight_val: ArrayLike | None,
+        *,
+        labelled: bool,
     ) -> "HeldOut | None":
-        """Return validation rows, if they are given; refuse half of them."""
+        """Return validation rows, if they are given; refuse half of them.
+
+        If the other rows are not `labelled`, these need not be.
+        """
         if X_val is None and y_val is None and sample_weight_val is None:
             return None
-        if X_val is None or y_val is None:
+        if X_val is None or (y_val is None and labelled):
             raise ValueError("X_val and y_val must be given together.")
         return cls(X_val, y_val, sample_weight_val)
 
@@ -251,10 +261,11 @@ class HeldOut:
 def _open(
     model: Any,
     X: Any,
+    y: ArrayLike | None,
     sample_weight: ArrayLike | None,
     options: Options,
     max_depth: int | None,
-) -> tuple[Source, Encoding, Options]:
+) -> tuple[Source, Encoding, ArrayLike, Options]:
     """Read the model, send the rows down its trees, fit the options to what is left of them."""
     require_count("max_depth", max_depth, 1)
     if options.polish == "subset":
@@ -265,10 +276,10 @@ def _open(
             options, weighting=cut_weighting(source.forest, options.weighting, max_depth)
         )
         source = source.cut(max_depth)
-    encoding = encode(
-        source.forest, source.transform(X), sample_weight=sample_weight, n_jobs=options.n_jobs
-    )
-    return source, encoding, options
+    rows = source.transform(X)
+    target = source.target(rows, y, options.n_jobs)
+    encoding = encode(source.forest, rows, sample_weight=sample_weight, n_jobs=options.n_jobs)
+    return source, encoding, target, options
 
 
 def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:

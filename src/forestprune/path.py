@@ -182,9 +182,11 @@ class PruningPath:
         return (self[index] for index in range(len(self)))
 
     def score(
-        self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+        self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Return R squared of every point on the rows of `X`.
+
+        Without `y`, what the original says is taken for it.
 
         Rows are sent down the trees once for the whole path; from one point to the next only trees
         that differ are gone through.
@@ -194,16 +196,18 @@ class PruningPath:
     def validate(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> Validation:
-        """Return the scores of every point and of the full model on the rows of `X`."""
-        forest = self.source.forest
-        encoding = encode(
-            forest, self.source.transform(X), sample_weight=sample_weight, n_jobs=n_jobs
-        )
+        """Return the scores of every point and of the full model on the rows of `X`.
+
+        Without `y`, what the original says is taken for it.
+        """
+        forest, rows = self.source.forest, self.source.transform(X)
+        encoding = encode(forest, rows, sample_weight=sample_weight, n_jobs=n_jobs)
+        y = self.source.target(rows, y, n_jobs)
         target = check_target(y, encoding.n_rows, forest.n_outputs)
         predictions = Predictions(encoding, tree_steps(forest))
         weights = encoding.sample_weight
@@ -222,7 +226,7 @@ class PruningPath:
             effective = float(weights.sum() ** 2 / (weights**2).sum())
             return average, float(np.sqrt(spread / effective))
 
-        original = self.source.original.predict(self.source.transform(X), n_jobs=n_jobs)
+        original = self.source.original.predict(rows, n_jobs=n_jobs)
         errors = (target - np.reshape(original, (encoding.n_rows, -1)).T) ** 2
         full = float(np.average(errors.sum(axis=0), weights=weights))
         pairs = [loss(point) for point in self.points]
@@ -263,8 +267,9 @@ class PruningPath:
             Take the smallest model that is at most one standard error worse, on validation rows,
             than the best.
         X, y, sample_weight
-            Validation rows. By default those that the path was made with. Without any, the best
-            within a budget is the one with the least error on the rows it was pruned with.
+            Validation rows, `y` as for :meth:`score`. By default those that the path was made
+            with. Without any, the best within a budget is the one with the least error on the rows
+            it was pruned with.
 
         Raises
         ------
@@ -276,8 +281,8 @@ class PruningPath:
         )
         validation = self.validation
         if X is not None or y is not None:
-            if X is None or y is None:
-                raise ValueError("X and y must be given together.")
+            if X is None:
+                raise ValueError("X and y must be given together, got y alone.")
             validation = self.validate(X, y, sample_weight=sample_weight)
         return self[self.choose(budget, tolerance, one_standard_error, validation)]
 

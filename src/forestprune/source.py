@@ -5,6 +5,8 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from forestprune.forest import Forest
 
 
@@ -52,6 +54,22 @@ class Source:
         if self.pipeline is None or len(self.pipeline.steps) == 1:
             return X
         return self.pipeline[:-1].transform(X)
+
+    def target(self, X: Any, y: ArrayLike | None, n_jobs: int | None = None) -> ArrayLike:
+        """Return what predictions for the rows of `X` should be: `y`, or what the original says.
+
+        `X` is what the forest sees.
+        """
+        if y is None:
+            return self.original.predict(X, n_jobs=n_jobs)
+        origin = self.original.origin
+        if origin is not None and origin.predicts != "y":
+            raise ValueError(
+                f"The trees of this {origin.model_class} add up to {origin.predicts}, which cannot "
+                "be compared with y. Leave y out: prune(model, X, ...) keeps to what the model "
+                "itself says."
+            )
+        return y
 
     def wrap(self, native: Any) -> Any:
         """Put a model in the forest's place, in a copy of the pipeline."""

@@ -202,10 +202,10 @@ def from_model(model: Any) -> Forest:
             dtype="float32",
             ensure_all_finite="allow-nan" if _takes_nan(model, parts.trees[0]) else True,
         ),
-        origin=Origin("sklearn", cls.__name__, _describe(model, parts)),
+        origin=Origin("sklearn", cls.__name__, _describe(model, parts), _predicts(model)),
         tree_extras=parts.extras | {"random_state": seeds},
     )
-    if getattr(model, "loss", "squared_error") != "squared_error":
+    if _loss(model) != "squared_error":
         # Other losses set the leaves after the tree is grown and leave the splits as they were.
         forest = average_of_leaves(forest)
     return forest
@@ -253,6 +253,15 @@ def _refusal(model: Any) -> str:
             )
             break
     return f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
+
+
+def _predicts(model: Any) -> str:
+    """Return what the trees add up to: see :class:`forestprune.forest.Origin`."""
+    return f"the {model.alpha:g} quantile of y" if _loss(model) == "quantile" else "y"
+
+
+def _loss(model: Any) -> str:
+    return str(getattr(model, "loss", "squared_error"))
 
 
 def _takes_nan(model: Any, tree: Any) -> bool:
