@@ -5,8 +5,9 @@
 For each regression data set: 60 % of the rows train, 20 % validate, 20 % test (seed 0); categories
 one-hot, missing values 0, the target standardised by the training rows; of sets with more rows,
 20,000 drawn at random. The originals are a random forest (100 trees, depth 20, sqrt features) and
-boosting (250 trees, depth 5, subsample 0.25). They are pruned with the training rows. What a user
-would do instead: train a small model of LightGBM, XGBoost or scikit-learn on the training rows,
+boosting (250 trees, depth 5, subsample 0.25), both of scikit-learn; and 500 trees of XGBoost (depth
+6) and of LightGBM (31 leaves), with a rate of 0.05 and 0.8 of the rows for each tree. They are
+pruned with the training rows. What a user would do instead: train a small model of LightGBM, XGBoost or scikit-learn on the training rows,
 many settings of each.
 
 Every candidate is a point (nodes, validation error, test error). Choices look at validation errors
@@ -19,8 +20,10 @@ import time
 import warnings
 from pathlib import Path
 
+import lightgbm
 import numpy as np
 import pandas as pd
+import xgboost
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -83,10 +86,17 @@ def original(kind, X, y):
         model = RandomForestRegressor(
             100, max_depth=20, max_features="sqrt", n_jobs=2, random_state=0
         )
-    else:
+    elif kind == "gb":
         model = GradientBoostingRegressor(
             n_estimators=250, max_depth=5, subsample=0.25, random_state=0
         )
+    else:
+        common = {"n_estimators": 500, "learning_rate": 0.05, "subsample": 0.8}
+        common |= {"n_jobs": 1, "random_state": 0}
+        if kind == "xgb":
+            model = xgboost.XGBRegressor(max_depth=6, **common)
+        else:
+            model = lightgbm.LGBMRegressor(num_leaves=31, subsample_freq=1, verbose=-1, **common)
     return model.fit(X, y)
 
 
@@ -118,9 +128,6 @@ def pruned(split, model):
 
 def trained_directly(split):
     """Return the points of small models that were never large."""
-    import lightgbm
-    import xgboost
-
     rows = []
     counts = np.unique(np.geomspace(1, 400, 30).astype(int))
     for leaves in (2, 3, 4, 6, 8, 12, 16, 32):
@@ -179,7 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--sets", nargs="+")
-    parser.add_argument("--models", nargs="+", default=["rf", "gb", "direct"])
+    parser.add_argument("--models", nargs="+", default=["rf", "gb", "xgb", "lgb", "direct"])
     options = parser.parse_args()
     if not options.data.exists():
         raise SystemExit(f"{options.data} does not exist: say where the data sets are with --data.")

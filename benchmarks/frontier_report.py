@@ -20,7 +20,7 @@ import pandas as pd
 RESULTS = Path(__file__).parent / "results"
 BUDGETS = (50, 100, 500, 1000, 5000)
 TOLERANCES = (0.0, 0.01, 0.025, 0.05)
-ORIGINALS = {"rf": "random forest", "gb": "boosting"}
+ORIGINALS = {"rf": "random forest", "gb": "boosting", "xgb": "XGBoost", "lgb": "LightGBM"}
 COLOURS = {
     "layer + ridge": "#999999",
     "layer joint": "#c9a227",
@@ -96,6 +96,10 @@ def number(x):
     return "never" if np.isinf(x) else "-" if np.isnan(x) else f"{x:,.0f}"
 
 
+def capital(name):
+    return name[0].upper() + name[1:]
+
+
 def median_tables(summary):
     """Return Markdown lines: medians over the data sets for each original."""
     lines = []
@@ -104,7 +108,7 @@ def median_tables(summary):
         full = part.drop_duplicates("data").full_nodes.median()
         count = part.data.nunique()
         lines += [
-            f"### {name.capitalize()}: medians over {count} data sets (full: {full:,.0f} nodes)",
+            f"### {capital(name)}: medians over {count} data sets (full: {full:,.0f} nodes)",
             "",
             "Test error divided by the full model's at a budget of nodes; then nodes to match the "
             "full model's validation error, and to come within 0.01, 0.025 and 0.05 of it "
@@ -134,7 +138,11 @@ def median_tables(summary):
 
 def goal_table(summary, curves):
     """Return Markdown lines: what was aimed at, and what came out."""
-    lines = ["| | random forest | boosting | both |", "|---|---|---|---|"]
+    counts = [
+        f"{name} ({len([k for _, k in curves if k == kind])} sets)"
+        for kind, name in ORIGINALS.items()
+    ]
+    lines = ["| | " + " | ".join([*counts, "all"]) + " |", "|---" * (len(counts) + 2) + "|"]
     ratios, wins = {}, {}
     for (_, kind), (_, by_method) in curves.items():
         ours, paper = by_method["subtree + refit"], by_method["layer + ridge"]
@@ -178,7 +186,7 @@ def each_set(summary):
     lines = []
     for kind, name in ORIGINALS.items():
         lines += [
-            f"### {name.capitalize()}: every data set",
+            f"### {capital(name)}: every data set",
             "",
             "| data | full: nodes | test error | method | "
             + " | ".join(f"{b:,}" for b in BUDGETS)
@@ -200,8 +208,8 @@ def each_set(summary):
 def figure(curves):
     """Draw the median error, relative to the full model's, against the number of nodes."""
     sizes = np.geomspace(10, 50_000, 60)
-    fig, axes = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, layout="constrained")
-    for axis, (kind, name) in zip(axes, ORIGINALS.items(), strict=True):
+    fig, axes = plt.subplots(2, 2, figsize=(11, 8.6), sharey=True, layout="constrained")
+    for axis, (kind, name) in zip(axes.flat, ORIGINALS.items(), strict=True):
         mine = [value for (_, k), value in curves.items() if k == kind]
         for method, colour in COLOURS.items():
             errors = np.array(
@@ -221,7 +229,11 @@ def figure(curves):
             )
         axis.axhline(1.0, color="#bbbbbb", linewidth=1, zorder=1)
         nodes = np.median([full.nodes for full, _ in mine])
-        axis.set_title(f"{name.capitalize()} (full: {nodes:,.0f} nodes)", loc="left", fontsize=11)
+        axis.set_title(
+            f"{capital(name)}: {len(mine)} data sets, full {nodes:,.0f} nodes",
+            loc="left",
+            fontsize=11,
+        )
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_ylim(0.78, 5)
@@ -232,19 +244,15 @@ def figure(curves):
         axis.set_xlabel("nodes")
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("test error / full model's")
-    axes[1].legend(frameon=False, fontsize=9)
-    count = len({name for name, _ in curves})
-    fig.suptitle(f"Error against size: medians over {count} data sets", x=0.01, ha="left")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("test error / full model's")
+    axes[0, 1].legend(frameon=False, fontsize=9)
+    fig.suptitle("Error against size: medians over data sets", x=0.01, ha="left")
     fig.savefig(RESULTS / "frontier.png", dpi=130)
 
 
 def main() -> None:
     summary, curves = collect()
-    # Only what was done for both originals, so that medians are over the same data sets.
-    whole = [name for name, kind in curves if (name, "rf") in curves and (name, "gb") in curves]
-    summary = summary[summary.data.isin(whole)]
-    curves = {key: value for key, value in curves.items() if key[0] in whole}
     summary.to_csv(RESULTS / "frontier.csv", index=False, float_format="%.5g")
     head = [
         "# Size against error",
