@@ -7,8 +7,8 @@ one-hot, missing values 0, the target standardised by the training rows; of sets
 20,000 drawn at random. The originals are a random forest (100 trees, depth 20, sqrt features) and
 boosting (250 trees, depth 5, subsample 0.25), both of scikit-learn; and 500 trees of XGBoost (depth
 6) and of LightGBM (31 leaves), with a rate of 0.05 and 0.8 of the rows for each tree. They are
-pruned with the training rows. What a user would do instead: train a small model of LightGBM, XGBoost or scikit-learn on the training rows,
-many settings of each.
+pruned with the training rows. What a user would do instead: train a small model of LightGBM,
+XGBoost or scikit-learn on the training rows, many settings of each.
 
 Every candidate is a point (nodes, validation error, test error). Choices look at validation errors
 only; the test error of what was chosen is reported. Points are kept in results/points, so that a
