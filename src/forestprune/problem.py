@@ -269,9 +269,10 @@ def _costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
 
 def _split_costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
     """Return what the two children of each split cost together, divided by K."""
-    given = np.ones(forest.n_nodes)
-    if not isinstance(weighting, str):
-        given = np.array(weighting, dtype=np.float64)
+    if isinstance(weighting, str):
+        splits = (forest.n_nodes - forest.n_trees) // 2
+        return seal(np.full(splits, 1.0 / max(splits, 1)))
+    given = np.array(weighting, dtype=np.float64)
     if given.shape != (forest.n_nodes,):
         raise ValueError(
             f"For rule='subtree', an array of weighting must have shape ({forest.n_nodes},), one "
