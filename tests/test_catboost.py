@@ -275,13 +275,7 @@ def test_the_pruned_model_is_a_proper_estimator(kind, cls, friedman, tmp_path):
         assert getattr(native, name) == getattr(model, name)
     assert native.get_params() == model.get_params()
     assert native.get_param("iterations") == 6
-    differing = {
-        name
-        for name, param in model.get_all_params().items()
-        if native.get_all_params()[name] != pytest.approx(param)
-        if not isinstance(param, list)
-    }
-    assert differing == set()
+    assert native.get_all_params() == model.get_all_params()
     # What only training could tell is not claimed.
     assert model.best_iteration_ is not None
     assert native.best_iteration_ is None
@@ -409,7 +403,7 @@ def test_other_losses_are_refused(loss, friedman):
 
 class SquaredError:
     def calc_ders_range(self, approxes, targets, weights):
-        return [(target - approx, -1.0) for approx, target in zip(approxes, targets, strict=True)]
+        return [(targets[i] - approxes[i], -1.0) for i in range(len(targets))]
 
 
 class Nothing:
@@ -526,7 +520,8 @@ def test_sums_of_models_are_read(friedman):
     same(forest.predict(X), total.predict(X))
     native = forest.to_native()
     same(native.predict(X), total.predict(X))
-    assert set(dict(native.get_metadata())) == {"loss_function"}
+    assert not any(name.startswith("model") for name in dict(native.get_metadata()))
+    same(fp.Forest.from_model(native).predict(X), total.predict(X))
 
 
 def test_scale_and_bias_that_were_set(friedman):
@@ -655,7 +650,7 @@ def test_few_rows_and_constant_targets(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_forest_still_goes_back(kind, friedman, tmp_path):
     X, y = friedman
-    params = {"monotone_constraints": {0: 1, "x1": -1}} if kind == "symmetric" else {}
+    params = {"monotone_constraints": {"x0": 1, "x1": -1}} if kind == "symmetric" else {}
     params |= {"random_seed": np.int64(3), "custom_metric": ["MAE", "R2"]}
     model = regressor(kind, **params).fit(X, y)
     forest = fp.Forest.from_model(model).truncate(2)
@@ -724,7 +719,7 @@ def test_forests_that_catboost_cannot_hold(friedman, monkeypatch):
     with pytest.raises(fp.UnsupportedModelError, match="can be written, not 'Forest'"):
         replace(forest, origin=fp.Origin("catboost", "Forest")).to_native()
     monkeypatch.setattr(catboost_trees, "_MOST_LEFT", 2)
-    with pytest.raises(fp.UnsupportedModelError, match=r"at most 2 nodes .*node 0 of tree 3 has"):
+    with pytest.raises(fp.UnsupportedModelError, match=r"at most 2 nodes .*node 2 of tree 3 has 3"):
         forest.to_native()
 
 

@@ -65,6 +65,7 @@ _NO_LONGER_TRUE = re.compile(r"model_guid|training|summand_scale_and_biases|mode
 def from_model(model: Any) -> Forest:
     """Read a fitted CatBoostRegressor, or a CatBoost whose loss function is known."""
     _check_model(model)
+    predicts = _what_it_predicts(model)
     document = _to_json(model)
     scale, bias = document["scale_and_bias"]
     leaves = model.get_tree_leaf_counts().astype(np.int64)
@@ -74,12 +75,7 @@ def from_model(model: Any) -> Forest:
         scale=np.full(leaves.size, float(scale)),
         base=np.array(bias, dtype=np.float64),
         input=_input(model, document["features_info"]["float_features"]),
-        origin=Origin(
-            "catboost",
-            type(model).__name__,
-            _describe(model, document),
-            _what_it_predicts(document.get("model_info", {})),
-        ),
+        origin=Origin("catboost", type(model).__name__, _describe(model, document), predicts),
     )
     return average_of_leaves(forest)
 
@@ -93,11 +89,11 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     forest = _with_at_least_one_tree(forest)
     document = write_trees(forest, state["features"], symmetric=state["symmetric"])
-    document |= {"model_info": state["info"], "scale_and_bias": [1.0, forest.base.tolist()]}
+    document["scale_and_bias"] = [1.0, forest.base.tolist()]
     params = {name: _decoded(param) for name, param in state["params"].items()}
     model = _CLASSES[origin.model_class]().set_params(**params)
     # Loading a file would replace the parameters.
-    model.load_model(blob=_to_blob(document))
+    model.load_model(blob=_to_blob(document, state["metadata"]))
     # As fit() leaves it. CatBoost forgets the number whenever it loads or copies a model.
     model._n_features_in = forest.n_features
     model.get_feature_importance()  # is kept as feature_importances_
@@ -113,7 +109,7 @@ def table_of(X: Any) -> Any:
             "A Pool with the numbers it was made of is required; this one is quantized and keeps "
             "only bins. Pass the table, or a Pool of it."
         )
-    if len(X.get_baseline()):
+    if np.size(X.get_baseline()):
         raise ValueError(
             "A Pool without a baseline is required: CatBoost adds it to what the trees predict, "
             "the forest would not. Pass the table, or a Pool of nothing else."
@@ -194,11 +190,12 @@ def _refusal(cls: type) -> str:
     return f"A fitted {' or '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
 
 
-def _what_it_predicts(info: Mapping[str, Any]) -> str:
-    if "params" in info:
-        loss = info["params"]["loss_function"]
-    else:  # a sum of models, or one without any information
-        loss = json.loads(info.get("loss_function", '{"type": "an unknown loss"}'))
+def _what_it_predicts(model: Any) -> str:
+    metadata = dict(model.get_metadata())
+    if metadata.get("params"):
+        loss = json.loads(metadata["params"])["loss_function"]
+    else:  # a sum of models, or one that says nothing of its training
+        loss = json.loads(metadata.get("loss_function") or '{"type": "an unknown loss"}')
     kind = loss["type"]
     if kind in _PREDICTS:
         return _PREDICTS[kind]
@@ -260,9 +257,9 @@ def _with_at_least_one_tree(forest: Forest) -> Forest:
 def _describe(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "params": {name: _encoded(name, param) for name, param in model.get_params().items()},
-        "info": {
-            name: entry
-            for name, entry in document.get("model_info", {}).items()
+        "metadata": {
+            name: text
+            for name, text in dict(model.get_metadata()).items()
             if not _NO_LONGER_TRUE.fullmatch(name)
         },
         "features": [
@@ -309,10 +306,14 @@ def _to_json(model: Any) -> dict[str, Any]:
     return document
 
 
-def _to_blob(document: Mapping[str, Any]) -> bytes:
+def _to_blob(document: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes:
     """Return a model in CatBoost's binary format."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "model.json", Path(folder) / "model.cbm"
         source.write_text(json.dumps(document), encoding="utf-8")
-        CatBoost().load_model(str(source), format="json").save_model(str(target))
+        model = CatBoost().load_model(str(source), format="json")
+        # It would round numbers in them if they came with the rest.
+        for name, text in metadata.items():
+            model.get_metadata()[name] = text
+        model.save_model(str(target))
         return target.read_bytes()

@@ -159,11 +159,12 @@ def _write_symmetric(
     for start, end, depth in zip(
         forest.offsets[:-1].tolist(), forest.offsets[1:].tolist(), forest.depths, strict=True
     ):
+        if end - start != 2 ** (depth + 1) - 1:
+            return None
         widths = 2 ** np.arange(depth)
         asked = split[start + widths - 1]  # by the first node of each layer
         leaves = slice(start + 2**depth - 1, end)
-        is_complete = end - start == 2 ** (depth + 1) - 1
-        if not is_complete or (split[start : leaves.start] != np.repeat(asked, widths)).any():
+        if (split[start : leaves.start] != np.repeat(asked, widths)).any():
             return None
         trees.append(
             {
