@@ -274,9 +274,9 @@ def _encoded(name: str, param: Any) -> Any:
     """Return `param` as JSON can hold it."""
     if param is None or isinstance(param, bool | int | float | str):
         return param
-    if hasattr(param, "tolist"):  # of numpy or pandas
+    if hasattr(param, "tolist"):  # of numpy
         return param.tolist()
-    if isinstance(param, list | tuple | range | set | frozenset):
+    if isinstance(param, list | tuple):
         return [_encoded(name, item) for item in param]
     if isinstance(param, dict):  # in pairs: the keys may be numbers
         return {"pairs": [[_encoded(name, key), _encoded(name, param[key])] for key in param]}

@@ -53,14 +53,20 @@ def write_trees(
         document: dict[str, Any] = {"trees": _write_nested(forest, split, value)}
     else:
         document = {"oblivious_trees": trees}
-    document["features_info"] = {
-        "float_features": [
-            feature
-            | {"borders": borders[borders[:, 0] == feature["flat_feature_index"], 1].tolist()}
-            for feature in features
-        ]
-    }
+    document["features_info"] = {"float_features": _with_borders(features, borders)}
     return document
+
+
+def _with_borders(
+    features: list[dict[str, Any]], borders: NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """Give each feature its own; `borders` holds pairs of column and border, in order."""
+    columns = [feature["flat_feature_index"] for feature in features]
+    first, last = (np.searchsorted(borders[:, 0], columns, side) for side in ("left", "right"))
+    return [
+        feature | {"borders": borders[a:b, 1].tolist()}
+        for feature, a, b in zip(features, first, last, strict=True)
+    ]
 
 
 def _nan_goes_left(feature: Mapping[str, Any]) -> bool:
