@@ -15,7 +15,6 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,7 +85,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         raise UnsupportedModelError(
             f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
         )
-    state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
+    state = origin.state
     forest = _with_at_least_one_tree(forest)
     document = write_trees(forest, state["features"], symmetric=state["symmetric"])
     document["scale_and_bias"] = [1.0, forest.base.tolist()]
