@@ -6,6 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+_MARKS = ("CategoricalDtype", "Categorical", "Enum")
+"""Types of categorical columns: the first is pandas', the others are polars'."""
+
 
 def column_names(X: Any) -> list[str] | None:
     """Return the names of X's columns if all are strings, as scikit-learn does, else None."""
@@ -77,6 +80,29 @@ def columns_as_numbers(
                     f"{listed(sorted(strangers, key=str))}. It knows {listed(known)}."
                 )
     return matrix
+
+
+def categories_by_mark(
+    X: Any, marked: Sequence[Sequence[Any]]
+) -> list[Sequence[Any] | None] | None:
+    """Return for each column of a data frame its categories, or None if no column has any.
+
+    `marked` holds the categories of the columns that the frame marks as categorical, in order.
+    """
+    if not hasattr(X, "columns"):
+        return None
+    types = X.dtypes
+    columns = [j for j, dtype in enumerate(types) if type(dtype).__name__ in _MARKS]
+    if len(columns) != len(marked):
+        names = [X.columns[j] for j in columns]
+        raise ValueError(
+            f"X must mark {len(marked)} columns as categorical, as in training; it marks "
+            f"{len(names)}: {listed(names)}. Give each column the type it had in training."
+        )
+    if not columns:
+        return None
+    known = dict(zip(columns, marked, strict=True))
+    return [known.get(j) for j in range(len(types))]
 
 
 def _is_plain(column: Any) -> bool:

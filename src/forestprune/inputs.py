@@ -1,7 +1,7 @@
 """What rows a model takes, and turning tables of any make into a plain matrix of them."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -11,7 +11,13 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from forestprune import registry
-from forestprune.frames import column_names, columns_as_numbers, listed, not_numeric
+from forestprune.frames import (
+    categories_by_mark,
+    column_names,
+    columns_as_numbers,
+    listed,
+    not_numeric,
+)
 
 FloatMatrix = NDArray[np.float32] | NDArray[np.float64]
 Categories = tuple[str | int | float | bool, ...]
@@ -24,7 +30,7 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     "sparse": ("refuse", "zero", "missing"),
 }
 
-_ZERO = 1e-35
+_ZERO = float(np.float32(1e-35))
 """Numbers not further than this from zero are zero, where zero counts as missing."""
 
 
@@ -41,10 +47,13 @@ class InputSpec:
         The precision to which the source library rounds its input before it compares.
     ensure_all_finite : bool or "allow-nan"
         What the source library accepts: only finite numbers (True), NaN as well ("allow-nan"),
-        or anything (False).
+        or anything (False); infinite numbers then count as the largest finite ones.
     categories : tuple of (tuple or None), or None
         For each column its categories, in the order of their codes 0, 1, 2 and so on; None for a
         column of numbers. None if the model knows only numbers.
+    marked_categories : tuple of tuple, or None
+        In place of `categories`: those of the columns that a data frame marks as categorical, in
+        the order of these columns. Which columns they are is up to the frame.
     numbers : {"codes", "values"}
         Whether numbers in a column with categories are codes already, or categories.
     unseen : {"missing", "refuse"}
@@ -62,6 +71,7 @@ class InputSpec:
     dtype: Literal["float32", "float64"] = "float64"
     ensure_all_finite: bool | Literal["allow-nan"] = "allow-nan"
     categories: tuple[Categories | None, ...] | None = None
+    marked_categories: tuple[Categories, ...] | None = None
     numbers: Literal["codes", "values"] = "codes"
     unseen: Literal["missing", "refuse"] = "missing"
     truncated: tuple[int, ...] = ()
@@ -101,6 +111,17 @@ class InputSpec:
             ),
             "None, or for each column None or a tuple of categories",
         )
+        marked = self.marked_categories
+        yield (
+            "marked_categories",
+            marked is None
+            or (
+                categories is None
+                and isinstance(marked, tuple)
+                and all(isinstance(known, tuple) for known in marked)
+            ),
+            "None, or in place of categories a tuple of tuples",
+        )
         for name in ("truncated", "zero_is_missing"):
             columns = getattr(self, name)
             sound = isinstance(columns, tuple) and all(
@@ -121,8 +142,10 @@ class InputSpec:
         self._check_names(column_names(X))
         if sparse.issparse(X) and self.sparse != "refuse":
             X = _dense(X, np.dtype(self.dtype), np.nan if self.sparse == "missing" else 0.0)
-        elif self.categories is not None and getattr(X, "shape", ())[1:] == (self.n_features,):
-            X = columns_as_numbers(X, self.categories, self.numbers, self.unseen)
+        elif getattr(X, "shape", ())[1:] == (self.n_features,):
+            categories = self._categories_of(X)
+            if categories is not None:
+                X = columns_as_numbers(X, categories, self.numbers, self.unseen)
         try:
             matrix: FloatMatrix = check_array(
                 X,
@@ -146,11 +169,20 @@ class InputSpec:
             )
         return read_only_view(self._as_compared(matrix))
 
+    def _categories_of(self, X: Any) -> Sequence[Sequence[Any] | None] | None:
+        """Return the categories of each column of `X`, or None if all are numbers."""
+        if self.marked_categories is None:
+            return self.categories
+        return categories_by_mark(X, self.marked_categories)
+
     def _as_compared(self, matrix: FloatMatrix) -> FloatMatrix:
         """Return the numbers as they meet the splits; those of the caller are not changed."""
-        if not (self.truncated or self.zero_is_missing):
+        infinite = self.ensure_all_finite is False and bool(np.isinf(matrix).any())
+        if not (infinite or self.truncated or self.zero_is_missing):
             return matrix
         matrix = matrix.copy()
+        if infinite:
+            np.nan_to_num(matrix, copy=False, nan=np.nan)
         for column in self.truncated:
             np.trunc(matrix[:, column], out=matrix[:, column])
         for column in self.zero_is_missing:
@@ -168,7 +200,8 @@ class InputSpec:
                 )
             return
         expected = list(self.feature_names)
-        if names == expected:
+        # LightGBM keeps names with underscores in place of spaces.
+        if expected in (names, [name.replace(" ", "_") for name in names]):
             return
         known, given = set(expected), set(names)
         missing = [name for name in expected if name not in given]
