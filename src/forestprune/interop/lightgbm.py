@@ -1,0 +1,333 @@
+"""LightGBM: LGBMRegressor and Booster, with boosting gbdt, dart, rf or goss.
+
+A model is read as its default `predict` uses it: up to the best iteration, if training stopped
+early. A random forest (boosting="rf") is read as the average that `predict` returns, though with
+raw_score=True the library returns the sum. It is written as an average again: the values make up
+for the trees that are gone.
+
+LightGBM has no place for a constant and adds the start score to the first tree. So does writing;
+a random forest gets the constant in every tree. If no tree is left, the model is one leaf.
+
+What training recorded besides the trees (scores, the best iteration) is not carried over: it does
+not hold for the pruned model. A random generator given as `random_state` becomes None.
+
+Arrays of whole numbers are rounded to float32 by LightGBM's Python package, before anything else;
+here they are not. That makes a difference only beyond 2**24.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+from lightgbm import Booster, Dataset, LGBMRegressor
+from lightgbm.basic import LightGBMError, _ConfigAliases
+from numpy.typing import NDArray
+
+from forestprune.build import average_of_leaves, build_forest
+from forestprune.exceptions import InvalidForestError, UnsupportedModelError
+from forestprune.forest import Forest, Origin
+from forestprune.inputs import InputSpec
+from forestprune.interop.lightgbm_text import (
+    NAN_IS_MISSING,
+    ZERO_IS_MISSING,
+    ModelText,
+    compose_model,
+    constant_tree,
+    parse_model,
+    read_tree,
+    write_tree,
+)
+
+_CLASSES = ("LGBMRegressor", "Booster")
+_FORMAT = "v4"
+
+# What the sum of the trees stands for, by objective. Those not listed are refused.
+_LOG_MEAN, _LOG_ODDS = "the log of the mean of y", "the log-odds of y"
+_MEANINGS = {
+    "regression": "y",
+    "regression_l1": "y",
+    "huber": "y",
+    "fair": "y",
+    "mape": "y",
+    "quantile": "quantile of y",
+    "poisson": _LOG_MEAN,
+    "gamma": _LOG_MEAN,
+    "tweedie": _LOG_MEAN,
+    "binary": _LOG_ODDS,
+    "cross_entropy": _LOG_ODDS,
+}
+
+# Fitted attributes of LGBMRegressor, as far as they differ from those of one not fitted. Which of
+# them exist depends on the version.
+_ATTRIBUTES = ("_objective", "_n_features", "_n_features_in", "_fitted_with_feature_names")
+
+_WHY_NOT = {
+    "LGBMClassifier": "Classifiers are not read yet.",
+    "LGBMRanker": "A ranker's output has no scale that rows of different queries share.",
+    "DaskLGBMRegressor": "Pass what its to_local() returns.",
+    "CVBooster": "Pass one of its boosters.",
+}
+
+
+# In
+
+
+def from_model(model: Any) -> Forest:
+    """Read a fitted LGBMRegressor, or a Booster."""
+    if type(model) not in (LGBMRegressor, Booster):
+        raise UnsupportedModelError(_refusal(model))
+    booster = model if isinstance(model, Booster) else model.booster_
+    text = parse_model(_text_of(booster))
+    predicts = _meaning(text)
+    state: dict[str, Any] = {
+        "header": text.header,
+        "parameters": text.parameters,
+        "pandas_categorical": text.pandas_categorical,
+    }
+    if isinstance(model, LGBMRegressor):
+        state["params"] = {name: _plain(name, p) for name, p in model.get_params().items()}
+        state["attributes"] = {
+            name: _plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
+        }
+    return _forest_of(text, Origin("lightgbm", type(model).__name__, state, predicts))
+
+
+def load(path: str | os.PathLike[str]) -> Booster:
+    """Read a file that LightGBM's `save_model` wrote.
+
+    LightGBM trusts such a file, and a damaged one may end the process. So it is read here first,
+    and then handed over without the list of the trees' sizes.
+    """
+    try:
+        text = parse_model(Path(path).read_text(encoding="utf-8"))
+        _meaning(text)
+        _forest_of(text)
+        return Booster(model_str=compose_model(text))
+    except (KeyError, ValueError, OverflowError, LightGBMError) as error:
+        raise InvalidForestError(
+            f"{os.fspath(path)} is not a model that LightGBM can read ({error}). Write one with "
+            "booster.save_model('model.txt'); what dump_model returns, LightGBM itself cannot read."
+        ) from error
+
+
+def table_of(X: Any) -> Any:
+    """Return the rows of a Dataset; None if `X` is none."""
+    if not isinstance(X, Dataset):
+        return None
+    data = X.data if X.used_indices is None else X.construct().get_data()
+    if data is None:
+        raise ValueError(
+            "The rows of this lightgbm.Dataset are gone. Make it with free_raw_data=False, or pass "
+            "the array or data frame itself."
+        )
+    if isinstance(data, str | Path):
+        raise ValueError(
+            f"This lightgbm.Dataset reads its rows from {data}. Pass them as an array or a data "
+            "frame."
+        )
+    if isinstance(data, lightgbm.Sequence):
+        data = [data]
+    if isinstance(data, list) and all(hasattr(part, "__getitem__") for part in data):
+        return np.concatenate([np.atleast_2d(part[0 : len(part)]) for part in data])
+    return data
+
+
+def _refusal(model: Any) -> str:
+    cls = type(model)
+    reason = _WHY_NOT.get(cls.__name__, "")
+    if not reason and isinstance(model, LGBMRegressor | Booster):
+        parent = "Booster" if isinstance(model, Booster) else "LGBMRegressor"
+        reason = (
+            f"It is a subclass of {parent}; a subclass may predict differently, so only the class "
+            "itself is read."
+        )
+    return f"A fitted {' or '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
+
+
+def _text_of(booster: Booster) -> str:
+    try:
+        text: str = booster.model_to_string()
+    except (TypeError, ValueError) as error:
+        raise UnsupportedModelError(
+            "LightGBM must be able to write this model as text, but cannot: the categories of the "
+            f"data frame it was trained on must be strings or numbers ({error})."
+        ) from error
+    return text
+
+
+def _forest_of(text: ModelText, origin: Origin | None = None) -> Forest:
+    """Return the trees of a model text as a forest."""
+    n_trees = len(text.trees)
+    unit = 1.0 / n_trees if n_trees and _averages(text.header) else 1.0
+    forest = build_forest(
+        map(read_tree, text.trees),
+        n_nodes=sum(2 * int(fields["num_leaves"]) - 1 for fields in text.trees),
+        scale=np.full(n_trees, unit),
+        base=np.zeros(1),
+        input=InputSpec(n_features=int(text.header["max_feature_idx"] or 0) + 1),
+        origin=origin,
+        tree_extras={"shrinkage": np.array([float(f["shrinkage"]) for f in text.trees])},
+    )
+    forest = replace(forest, input=_input_of(forest, text), cover=_cover(forest))
+    return average_of_leaves(forest)
+
+
+def _averages(header: Mapping[str, str | None]) -> bool:
+    return "average_output" in header
+
+
+def _meaning(text: ModelText) -> str:
+    """Return what the model's raw output stands for; refuse it if that cannot be known."""
+    header = text.header
+    if header["version"] != _FORMAT:
+        raise UnsupportedModelError(
+            f"LightGBM models are read in its format {_FORMAT}; this LightGBM writes "
+            f"{header['version']}, which this version of forestprune does not know. Use LightGBM 4."
+        )
+    if not header.get("objective"):
+        raise UnsupportedModelError(
+            "LightGBM models are read if trained with an objective of LightGBM's own; this one has "
+            "a custom objective, and what its raw output stands for is unknown. Train it with one "
+            f"of {', '.join(_MEANINGS)}."
+        )
+    name, *flags = str(header["objective"]).split()
+    if name not in _MEANINGS or header["num_tree_per_iteration"] != "1":
+        raise UnsupportedModelError(
+            f"LightGBM models are read if their objective is one of {', '.join(_MEANINGS)}; "
+            f"got {name}, whose raw output is not one number that estimates y or a function of it."
+        )
+    meaning = _MEANINGS[name]
+    if name == "quantile":
+        alpha = re.search(r"(?m)^\[alpha: (.*)\]$", text.parameters)
+        meaning = f"the {alpha[1]} {meaning}" if alpha else f"a {meaning}"
+    if "sqrt" in flags:
+        meaning = meaning.removesuffix("y") + "the signed square root of y"
+    for flag in flags:
+        key, _, number = flag.partition(":")
+        if key == "sigmoid" and float(number) != 1.0:
+            meaning += f", divided by {number}"
+    return meaning
+
+
+def _cover(forest: Forest) -> NDArray[np.float64]:
+    """Return the weight of each node: leaves have theirs, splits get that of their leaves.
+
+    The weights of splits in the text have only six digits, and older versions write 0 for roots.
+    """
+    cover = forest.cover.copy()
+    depths = forest.node_depths
+    left = forest.left + np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    splits = np.flatnonzero(forest.left >= 0)
+    splits = splits[np.argsort(-depths[splits], kind="stable")]
+    for layer in np.split(splits, np.flatnonzero(np.diff(depths[splits])) + 1):
+        cover[layer] = cover[left[layer]] + cover[left[layer] + 1]
+    return cover
+
+
+def _input_of(forest: Forest, text: ModelText) -> InputSpec:
+    """Return how rows have to be prepared for the splits of `forest`."""
+    names = str(text.header["feature_names"]).split(" ")
+    splits = forest.left >= 0
+    sets = forest.category_set
+    categorical = splits & (sets >= 0) if sets.size else np.zeros_like(splits)
+    numeric = splits & ~categorical
+    missing_type = forest.node_extras["missing_type"]
+    truncated = set(forest.feature[categorical].tolist())
+    zero = set(forest.feature[numeric & (missing_type == ZERO_IS_MISSING)].tolist())
+    # Where zero and NaN go the same way, zero may count as missing as well.
+    apart = (missing_type == NAN_IS_MISSING) & (forest.missing_left != (forest.threshold >= 0))
+    mixed = truncated & set(forest.feature[numeric].tolist())
+    mixed |= zero & set(forest.feature[numeric & apart].tolist())
+    if mixed:
+        raise UnsupportedModelError(
+            "LightGBM models are read if all trees take a column in the same way; here column "
+            f"{names[min(mixed)]!r} is categorical in some splits and numeric in others, or zero "
+            "is missing in some and a number in others. Train all trees with the same parameters."
+        )
+    n = forest.n_features
+    # Names that LightGBM or pandas made up are none.
+    made_up = names in ([f"Column_{j}" for j in range(n)], [str(j) for j in range(n)])
+    marked = text.pandas_categorical or ()
+    return InputSpec(
+        n_features=n,
+        feature_names=None if made_up else tuple(names),
+        ensure_all_finite=False,
+        marked_categories=tuple(map(tuple, marked)),
+        truncated=tuple(sorted(truncated)),
+        zero_is_missing=tuple(sorted(zero)),
+        sparse="zero",
+    )
+
+
+def _plain(name: str, param: Any) -> Any:
+    """Return a parameter as JSON can hold it."""
+    if param is None or isinstance(param, bool | int | float | str):
+        return param
+    if isinstance(param, np.generic | np.ndarray):
+        return _plain(name, param.tolist())
+    if isinstance(param, list | tuple):
+        return [_plain(name, item) for item in param]
+    if isinstance(param, dict):
+        return {str(key): _plain(name, item) for key, item in param.items()}
+    if isinstance(param, np.random.RandomState | np.random.Generator):
+        return None
+    raise UnsupportedModelError(
+        f"The parameter {name} must be a plain value, got {type(param).__name__}, which could not "
+        "be written back."
+    )
+
+
+# Out
+
+
+def to_native(forest: Forest, origin: Origin) -> Any:
+    """Write `forest` as a fitted model of the class it was read from."""
+    if origin.model_class not in _CLASSES:
+        raise UnsupportedModelError(
+            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
+        )
+    state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
+    trees = _write_trees(forest, average=_averages(state["header"]))
+    parameters = re.sub(
+        r"(?m)^\[num_iterations: .*\]$", f"[num_iterations: {len(trees)}]", state["parameters"]
+    )
+    text = ModelText(state["header"], trees, parameters, state["pandas_categorical"])
+    booster = Booster(model_str=compose_model(text))
+    if origin.model_class == "Booster":
+        return booster
+    params = state["params"] | {"n_estimators": len(trees)}
+    for alias in _ConfigAliases.get("num_iterations") & params.keys():
+        params[alias] = len(trees)
+    model = LGBMRegressor(**params)
+    for name in _ATTRIBUTES:
+        if name in state["attributes"] and hasattr(model, name):
+            setattr(model, name, state["attributes"][name])
+    model._Booster = booster
+    model.fitted_ = True
+    return model
+
+
+def _write_trees(forest: Forest, *, average: bool) -> list[dict[str, str]]:
+    """Return the trees as text, whose sum or average is the forest."""
+    compact = forest.compact()
+    if not compact.n_trees:
+        count = int(forest.node_extras["count"][0]) if forest.n_nodes else 0
+        return [constant_tree(float(compact.base[0]), count)]
+    base = float(compact.base[0])
+    factors = compact.scale / (1.0 / compact.n_trees if average else 1.0)
+    trees = []
+    for i, (a, b) in enumerate(pairwise(compact.offsets.tolist())):
+        value = compact.value[a:b, 0] * factors[i]
+        shrinkage = float(compact.tree_extras["shrinkage"][i])
+        if base != 0.0 and (average or i == 0):
+            # Like the library, which says so by a shrinkage of 1.
+            value, shrinkage = value + base, 1.0
+        trees.append(write_tree(compact, slice(a, b), value, shrinkage))
+    return trees
