@@ -90,9 +90,10 @@ def from_model(model: Any) -> Forest:
         "header": text.header,
         "parameters": text.parameters,
         "pandas_categorical": text.pandas_categorical,
+        "booster_params": _plain("params", booster.params),
     }
     if isinstance(model, LGBMRegressor):
-        state["params"] = {name: _plain(name, p) for name, p in model.get_params().items()}
+        state["params"] = _plain("params", model.get_params())
         state["attributes"] = {
             name: _plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
@@ -238,7 +239,7 @@ def _input_of(forest: Forest, text: ModelText) -> InputSpec:
     sets = forest.category_set
     categorical = splits & (sets >= 0) if sets.size else np.zeros_like(splits)
     numeric = splits & ~categorical
-    missing_type = forest.node_extras["missing_type"]
+    missing_type = forest.node_extras.get("missing_type", np.empty(0))  # there may be no tree
     truncated = set(forest.feature[categorical].tolist())
     zero = set(forest.feature[numeric & (missing_type == ZERO_IS_MISSING)].tolist())
     # Where zero and NaN go the same way, zero may count as missing as well.
@@ -272,10 +273,12 @@ def _plain(name: str, param: Any) -> Any:
         return param
     if isinstance(param, np.generic | np.ndarray):
         return _plain(name, param.tolist())
+    if isinstance(param, set):
+        return _plain(name, sorted(param))
     if isinstance(param, list | tuple):
         return [_plain(name, item) for item in param]
     if isinstance(param, dict):
-        return {str(key): _plain(name, item) for key, item in param.items()}
+        return {str(key): _plain(str(key), item) for key, item in param.items()}
     if isinstance(param, np.random.RandomState | np.random.Generator):
         return None
     raise UnsupportedModelError(
@@ -300,12 +303,10 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     )
     text = ModelText(state["header"], trees, parameters, state["pandas_categorical"])
     booster = Booster(model_str=compose_model(text))
+    booster.params = _with_rounds(state["booster_params"], len(trees))
     if origin.model_class == "Booster":
         return booster
-    params = state["params"] | {"n_estimators": len(trees)}
-    for alias in _ConfigAliases.get("num_iterations") & params.keys():
-        params[alias] = len(trees)
-    model = LGBMRegressor(**params)
+    model = LGBMRegressor(**_with_rounds(state["params"], len(trees)))
     for name in _ATTRIBUTES:
         if name in state["attributes"] and hasattr(model, name):
             setattr(model, name, state["attributes"][name])
@@ -314,12 +315,17 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     return model
 
 
+def _with_rounds(params: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """Return `params` with the number of trees that there are, under whatever name they have it."""
+    names = _ConfigAliases.get("num_iterations")
+    return {name: rounds if name in names else param for name, param in params.items()}
+
+
 def _write_trees(forest: Forest, *, average: bool) -> list[dict[str, str]]:
     """Return the trees as text, whose sum or average is the forest."""
     compact = forest.compact()
     if not compact.n_trees:
-        count = int(forest.node_extras["count"][0]) if forest.n_nodes else 0
-        return [constant_tree(float(compact.base[0]), count)]
+        return [constant_tree(float(compact.base[0]))]
     base = float(compact.base[0])
     factors = compact.scale / (1.0 / compact.n_trees if average else 1.0)
     trees = []

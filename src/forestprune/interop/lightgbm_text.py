@@ -223,13 +223,12 @@ def write_tree(
     return fields | {"is_linear": "0", "shrinkage": f"{shrinkage:g}"}
 
 
-def constant_tree(value: float, count: int) -> dict[str, str]:
-    """Return keys and values of a tree that is only a leaf."""
+def constant_tree(value: float) -> dict[str, str]:
+    """Return keys and values of a tree that is only a leaf; LightGBM reads no more of one."""
     return {
         "num_leaves": "1",
         "num_cat": "0",
         "leaf_value": repr(value),
-        "leaf_count": str(count),
         "is_linear": "0",
         "shrinkage": "1",
     }
