@@ -83,6 +83,8 @@ def test_shapes_and_types_are_checked(table, message):
         {"n_features": 3, "ensure_all_finite": "yes"},
         {"n_features": 1, "feature_names": "a"},
         {"n_features": 1, "feature_names": (1,)},
+        {"n_features": 1, "marked_categories": ("a",)},
+        {"n_features": 1, "categories": (None,), "marked_categories": (("a",),)},
     ],
 )
 def test_the_spec_checks_itself(wrong):
@@ -152,3 +154,28 @@ def test_frames_of_both_makes_predict_as_the_library_does():
     forest = fp.Forest.from_model(model)
     for table in (frame, pl.DataFrame({name: frame[name].to_numpy() for name in NAMES})):
         np.testing.assert_array_equal(forest.predict(table), model.predict(frame))
+
+
+def test_underscores_stand_for_spaces():
+    spec = InputSpec(n_features=2, feature_names=("the_a", "b"))
+    for name in ("the a", "the_a"):
+        spec.matrix(pd.DataFrame({name: [1.0], "b": [2.0]}))
+    with pytest.raises(ValueError, match="Missing: 'the_a'"):
+        spec.matrix(pd.DataFrame({"thea": [1.0], "b": [2.0]}))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_marks_the_columns_with_categories(make):
+    spec = InputSpec(n_features=3, marked_categories=(("x", "y"), ("u",)))
+    table = make({"a": ["y", "x", "z"], "b": [0.5, 1.5, 2.5], "c": ["u", "u", None]})
+    if make is pd.DataFrame:
+        table = table.astype({"a": "category", "c": "category"})
+    else:
+        table = table.with_columns(pl.col("a", "c").cast(pl.Categorical))
+    expected = [[1, 0.5, 0], [0, 1.5, 0], [np.nan, 2.5, np.nan]]
+    np.testing.assert_array_equal(spec.matrix(table), expected)
+    np.testing.assert_array_equal(spec.matrix(np.array(expected)), expected)
+    with pytest.raises(ValueError, match=r"must mark 1 columns .* it marks 2: 'a', 'c'"):
+        InputSpec(n_features=3, marked_categories=(("x", "y"),)).matrix(table)
+    with pytest.raises(ValueError, match=r"must mark 2 columns .* it marks 0: none"):
+        spec.matrix(make({"a": [1.0], "b": [1.0], "c": [1.0]}))

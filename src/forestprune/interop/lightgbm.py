@@ -85,6 +85,12 @@ def from_model(model: Any) -> Forest:
         raise UnsupportedModelError(_refusal(model))
     booster = model if isinstance(model, Booster) else model.booster_
     text = parse_model(_text_of(booster))
+    if text.header["version"] != _FORMAT:
+        raise UnsupportedModelError(
+            f"LightGBM models are read in its format {_FORMAT}; this LightGBM writes "
+            f"{text.header['version']}, which this version of forestprune does not know. Use "
+            "LightGBM 4."
+        )
     predicts = _meaning(text)
     state: dict[str, Any] = {
         "header": text.header,
@@ -122,7 +128,10 @@ def table_of(X: Any) -> Any:
     """Return the rows of a Dataset; None if `X` is none."""
     if not isinstance(X, Dataset):
         return None
-    data = X.data if X.used_indices is None else X.construct().get_data()
+    if X.used_indices is not None:  # made by subset()
+        rows = table_of(X.reference)
+        return rows.iloc[X.used_indices] if hasattr(rows, "iloc") else rows[X.used_indices]
+    data = X.data
     if data is None:
         raise ValueError(
             "The rows of this lightgbm.Dataset are gone. Make it with free_raw_data=False, or pass "
@@ -135,7 +144,7 @@ def table_of(X: Any) -> Any:
         )
     if isinstance(data, lightgbm.Sequence):
         data = [data]
-    if isinstance(data, list) and all(hasattr(part, "__getitem__") for part in data):
+    if isinstance(data, list):
         return np.concatenate([np.atleast_2d(part[0 : len(part)]) for part in data])
     return data
 
@@ -174,7 +183,7 @@ def _forest_of(text: ModelText, origin: Origin | None = None) -> Forest:
         base=np.zeros(1),
         input=InputSpec(n_features=int(text.header["max_feature_idx"] or 0) + 1),
         origin=origin,
-        tree_extras={"shrinkage": np.array([float(f["shrinkage"]) for f in text.trees])},
+        tree_extras={"shrinkage": np.array([float(f.get("shrinkage", 1)) for f in text.trees])},
     )
     forest = replace(forest, input=_input_of(forest, text), cover=_cover(forest))
     return average_of_leaves(forest)
@@ -187,11 +196,6 @@ def _averages(header: Mapping[str, str | None]) -> bool:
 def _meaning(text: ModelText) -> str:
     """Return what the model's raw output stands for; refuse it if that cannot be known."""
     header = text.header
-    if header["version"] != _FORMAT:
-        raise UnsupportedModelError(
-            f"LightGBM models are read in its format {_FORMAT}; this LightGBM writes "
-            f"{header['version']}, which this version of forestprune does not know. Use LightGBM 4."
-        )
     if not header.get("objective"):
         raise UnsupportedModelError(
             "LightGBM models are read if trained with an objective of LightGBM's own; this one has "
