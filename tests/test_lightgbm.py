@@ -268,6 +268,17 @@ def test_a_model_without_any_tree():
     np.testing.assert_array_equal(native.predict(X), 0.1)
 
 
+def test_the_constant_goes_where_the_library_puts_it():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    forest = fp.Forest.from_model(train(X, X[:, 0]))
+    assert forest.tree_extras["shrinkage"].tolist() == [1.0, 0.3, 0.3]
+    # Without the first tree the second takes the constant, and no longer counts as shrunk.
+    rest = forest.truncate(np.array([0, 9, 9]))
+    again = fp.Forest.from_model(rest.to_native())
+    assert again.tree_extras["shrinkage"].tolist() == [1.0, 0.3]
+    same(again.predict(X), rest.predict(X))
+
+
 def test_splits_are_worth_the_mean_of_their_leaves():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
@@ -759,7 +770,13 @@ def test_files_are_read(model_text, tmp_path):
         (r"split_feature=\d+", "split_feature=99999999"),
         (r"num_cat=[1-9]\d*", "num_cat=77"),
         (r"cat_boundaries=0 \d+", "cat_boundaries=0 900"),
+        (r"cat_boundaries=0 \d+", "cat_boundaries=0 0 -1"),
+        (r"cat_boundaries=0 (\d+)", r"cat_boundaries=\1 0"),
+        (r"\nthreshold=0 ", "\nthreshold=99 "),
+        (r"\nthreshold=0 ", "\nthreshold=-3 "),
         (r"num_leaves=\d+", "num_leaves=3"),
+        (r"num_leaves=\d+", "num_leaves=0"),
+        (r"num_leaves=\d+", "num_leaves=1000000000000000"),
         (r"num_leaves=\d+", "num_leaves=many"),
         (r"leaf_value=\S+", "leaf_value=abc"),
         (r"leaf_value=\S+", "leaf_value=nan"),

@@ -117,7 +117,7 @@ def load(path: str | os.PathLike[str]) -> Booster:
         _meaning(text)
         _forest_of(text)
         return Booster(model_str=compose_model(text))
-    except (KeyError, ValueError, OverflowError, LightGBMError) as error:
+    except (LookupError, ValueError, OverflowError, MemoryError, LightGBMError) as error:
         raise InvalidForestError(
             f"{os.fspath(path)} is not a model that LightGBM can read ({error}). Write one with "
             "booster.save_model('model.txt'); what dump_model returns, LightGBM itself cannot read."

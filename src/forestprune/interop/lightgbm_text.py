@@ -166,11 +166,15 @@ def _left_categories(
     fields: dict[str, str], nodes: NDArray[np.int64], threshold: NDArray[np.float64]
 ) -> dict[int, list[int]]:
     """Return the categories that go left at the categorical splits `nodes`."""
-    if not nodes.size:
-        return {}
-    sets = int(fields["num_cat"])
+    sets = int(fields.get("num_cat", 0))
     bounds = _numbers(fields, "cat_boundaries", sets + 1, np.int64)
     words = _numbers(fields, "cat_threshold", int(bounds[-1]), np.uint32).astype("<u4")
+    named = threshold[nodes]
+    if bounds[0] != 0 or (np.diff(bounds) < 0).any() or ((named < 0) | (named >= sets)).any():
+        raise InvalidForestError(
+            "A categorical split of this LightGBM model must name one of its tree's sets of "
+            f"categories; there are {sets}, which end at {bounds.tolist()}."
+        )
     result = {}
     for node in nodes.tolist():
         number = int(threshold[node])
