@@ -50,11 +50,25 @@ def test_finite_means_finite():
         InputSpec(n_features=1, ensure_all_finite=True).matrix(nan)
     with pytest.raises(ValueError, match="infinity"):
         InputSpec(n_features=1).matrix(inf)
-    # Where anything goes, a threshold beyond all numbers is not below infinity either.
-    anything = InputSpec(n_features=1, ensure_all_finite=False)
-    assert anything.matrix(inf) == np.finfo(np.float64).max
-    assert anything.matrix(-inf) == np.finfo(np.float64).min
-    assert np.isnan(anything.matrix(nan))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_infinite_numbers_count_as_the_largest_that_thresholds_can_be(dtype):
+    """So that a finite threshold can send all of them left."""
+    rows = np.array([[np.inf, -np.inf, np.nan, 2.5]])
+    most = np.finfo(dtype).max if dtype == "float64" else np.inf
+    matrix = InputSpec(n_features=4, dtype=dtype, ensure_all_finite=False).matrix(rows)
+    np.testing.assert_array_equal(matrix, np.array([[most, -most, np.nan, 2.5]], dtype))
+    assert np.isinf(rows).sum() == 2
+
+
+def test_lists_may_hold_categories():
+    spec = InputSpec(n_features=2, categories=((7, 9), None), numbers="values")
+    np.testing.assert_array_equal(spec.matrix([[9, 1.5], [7, 2]]), [[1, 1.5], [0, 2]])
+    spec = InputSpec(n_features=3, categories=(("a", "b"), (7, 9), None), numbers="values")
+    np.testing.assert_array_equal(spec.matrix([["b", 7, 1.5]]), [[1, 0, 1.5]])
+    spec = InputSpec(n_features=2, categories=(("a", "b"), None), numbers="codes")
+    np.testing.assert_array_equal(spec.matrix([[1, 1.5]]), [[1, 1.5]])
 
 
 @pytest.mark.parametrize(

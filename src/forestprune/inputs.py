@@ -20,7 +20,7 @@ from forestprune.frames import (
 )
 
 FloatMatrix = NDArray[np.float32] | NDArray[np.float64]
-Categories = tuple[str | int | float | bool, ...]
+Categories = tuple[str | int | float | bool | None, ...]
 
 _ALLOWED: dict[str, tuple[Any, ...]] = {
     "dtype": ("float32", "float64"),
@@ -47,7 +47,8 @@ class InputSpec:
         The precision to which the source library rounds its input before it compares.
     ensure_all_finite : bool or "allow-nan"
         What the source library accepts: only finite numbers (True), NaN as well ("allow-nan"),
-        or anything (False); infinite numbers then count as the largest finite ones.
+        or anything (False). Thresholds are finite float64, so in that precision infinite numbers
+        count as the largest finite ones.
     categories : tuple of (tuple or None), or None
         For each column its categories, in the order of their codes 0, 1, 2 and so on; None for a
         column of numbers. None if the model knows only numbers.
@@ -139,6 +140,8 @@ class InputSpec:
             keeps rows in, or a scipy sparse matrix if the library takes one.
         """
         X = registry.table_of(X)
+        if self.categories is not None and isinstance(X, list | tuple):
+            X = _array_of_lists(X)
         self._check_names(column_names(X))
         if sparse.issparse(X) and self.sparse != "refuse":
             X = _dense(X, np.dtype(self.dtype), np.nan if self.sparse == "missing" else 0.0)
@@ -177,7 +180,11 @@ class InputSpec:
 
     def _as_compared(self, matrix: FloatMatrix) -> FloatMatrix:
         """Return the numbers as they meet the splits; those of the caller are not changed."""
-        infinite = self.ensure_all_finite is False and bool(np.isinf(matrix).any())
+        infinite = (
+            self.ensure_all_finite is False
+            and matrix.dtype == np.float64
+            and bool(np.isinf(matrix).any())
+        )
         if not (infinite or self.truncated or self.zero_is_missing):
             return matrix
         matrix = matrix.copy()
@@ -228,6 +235,12 @@ def _as_tuples(given: Any) -> Any:
     if isinstance(given, list | tuple):
         return tuple(_as_tuples(item) for item in given)
     return given
+
+
+def _array_of_lists(X: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
+    """Return nested lists as an array in which numbers beside strings are still numbers."""
+    array = np.asarray(X)
+    return array if array.dtype.kind in "biuf" else np.asarray(X, dtype=object)
 
 
 def _dense(X: Any, dtype: np.dtype[Any], absent: float) -> NDArray[Any]:
