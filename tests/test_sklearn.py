@@ -25,7 +25,7 @@ from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
     GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -39,8 +39,7 @@ from sklearn.utils.validation import check_is_fitted
 from strategies import probing_rows, training_sets
 
 import forestprune as fp
-from forestprune.interop import sklearn as interop
-from forestprune.interop import sklearn_trees
+from forestprune.interop import sklearn_params, sklearn_trees
 
 mpl.use("Agg")
 
@@ -448,7 +447,7 @@ def test_inputs_are_accepted_as_the_library_accepts_them(friedman):
     ("model", "message"),
     [
         (AdaBoostRegressor(n_estimators=2), "weighted median"),
-        (HistGradientBoostingRegressor(max_iter=2), "not read yet"),
+        (HistGradientBoostingClassifier(max_iter=2), "Classifiers are not read yet"),
         (RandomForestClassifier(2), "Classifiers are not read yet"),
         (LinearRegression(), "required, got LinearRegression"),
         (BaggingRegressor(LinearRegression(), n_estimators=2), "got LinearRegression"),
@@ -521,7 +520,7 @@ def test_a_random_generator_as_parameter_becomes_none(friedman):
 
 def test_parameters_that_json_cannot_hold_are_refused():
     with pytest.raises(fp.UnsupportedModelError, match="criterion must be a plain value"):
-        interop._encoded("criterion", object())
+        sklearn_params.encoded("criterion", object())
 
 
 @pytest.mark.parametrize("constraint", [[1, 0, -1], np.array([1, 0, -1])])

@@ -163,7 +163,8 @@ class Forest:
         ----------
         model : object
             A fitted scikit-learn tree or tree ensemble for regression: DecisionTree, ExtraTree,
-            RandomForest, ExtraTrees, Bagging over trees, GradientBoosting.
+            RandomForest, ExtraTrees, Bagging over trees, GradientBoosting,
+            HistGradientBoosting.
 
         Examples
         --------

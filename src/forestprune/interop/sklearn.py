@@ -21,6 +21,7 @@ from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
     GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
@@ -31,10 +32,9 @@ from forestprune.build import average_of_leaves, build_forest
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
+from forestprune.interop import sklearn_hist
+from forestprune.interop.sklearn_params import TREES, decoded, encoded
 from forestprune.interop.sklearn_trees import read_tree, write_tree
-
-_TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
-_NESTED = _TREES | {"DummyRegressor": DummyRegressor}
 
 # Fitted attributes that are carried over as they are, where they are plain numbers or None. With
 # sample weights `_sample_weight` is an array and stays behind, and with it `estimators_samples_`.
@@ -77,9 +77,9 @@ def _read_average(model: Any) -> _Parts:
 
 def _read_bagging(model: Any) -> _Parts:
     for tree in model.estimators_:
-        if type(tree) not in _TREES.values():
+        if type(tree) not in TREES.values():
             raise UnsupportedModelError(
-                f"BaggingRegressor is read if its estimators are {' or '.join(_TREES)}, "
+                f"BaggingRegressor is read if its estimators are {' or '.join(TREES)}, "
                 f"got {type(tree).__name__}."
             )
     if len({len(columns) for columns in model.estimators_features_}) > 1:
@@ -166,12 +166,11 @@ _FAMILIES: dict[type, _Family] = {
     BaggingRegressor: _Family(_read_bagging, _write_bagging),
     GradientBoostingRegressor: _Family(_read_boosting, _write_boosting),
 }
-_CLASSES = {cls.__name__: cls for cls in _FAMILIES}
+_CLASSES = {cls.__name__: cls for cls in (*_FAMILIES, HistGradientBoostingRegressor)}
 
 _WHY_NOT = {
     "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums of trees can be "
     "pruned.",
-    "HistGradientBoostingRegressor": "It is not read yet.",
     "Pipeline": "Pass its last step, and X as that step sees it.",
     "GridSearchCV": "Pass its best_estimator_.",
     "RandomizedSearchCV": "Pass its best_estimator_.",
@@ -181,9 +180,11 @@ _WHY_NOT = {
 def from_model(model: Any) -> Forest:
     """Read a fitted scikit-learn estimator."""
     cls = type(model)
-    if cls not in _FAMILIES:
+    if cls not in _CLASSES.values():
         raise UnsupportedModelError(_refusal(model))
     check_is_fitted(model)
+    if cls is HistGradientBoostingRegressor:
+        return sklearn_hist.from_model(model)
     parts = _FAMILIES[cls].read(model)
     names = getattr(model, "feature_names_in_", None)
     subsets = parts.extras.get("features", [None] * len(parts.trees))
@@ -217,6 +218,8 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         raise UnsupportedModelError(
             f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
         )
+    if origin.model_class == HistGradientBoostingRegressor.__name__:
+        return sklearn_hist.to_native(forest, origin)
     if forest.category_set.size:
         raise UnsupportedModelError(
             "scikit-learn's trees split on numbers only; this forest has categorical splits."
@@ -227,9 +230,9 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     write = _FAMILIES[cls].write
     if write is None:
         model = _write_trees(forest, state, 1.0, forest.base[np.newaxis])[0]
-        model.set_params(**_decoded(state["params"]))
+        model.set_params(**decoded(state["params"]))
     else:
-        model = cls(**_decoded(state["params"])).set_params(n_estimators=forest.n_trees)
+        model = cls(**decoded(state["params"])).set_params(n_estimators=forest.n_trees)
         for name in _ATTRIBUTES:
             if name in state["attributes"]:
                 setattr(model, name, state["attributes"][name])
@@ -246,7 +249,7 @@ def _refusal(model: Any) -> str:
     if is_classifier(model):
         reason = "Classifiers are not read yet."
     for base in cls.__mro__[1:]:
-        if base in _FAMILIES:
+        if base in _CLASSES.values():
             reason = (
                 f"It is a subclass of {base.__name__}; a subclass may predict differently, "
                 "so only the class itself is read."
@@ -314,8 +317,8 @@ def _write_trees(
     constants[i] is added to every value of tree i. A scale equal to `unit` leaves values as they
     are, to the last bit.
     """
-    cls = _TREES[state["tree_class"]]
-    params = _decoded(state["tree_params"])
+    cls = TREES[state["tree_class"]]
+    params = decoded(state["tree_params"])
     features = forest.tree_extras.get("features")
     n_features = forest.n_features if features is None else features.shape[1]
     # Types and arguments differ between versions of scikit-learn: take those of the one installed.
@@ -345,45 +348,14 @@ def _describe(model: Any, parts: _Parts) -> dict[str, Any]:
     first = parts.trees[0]
     known = {name: getattr(model, name) for name in _ATTRIBUTES if hasattr(model, name)}
     attributes = {
-        name: _encoded(name, attribute)
+        name: encoded(name, attribute)
         for name, attribute in known.items()
         if not isinstance(attribute, np.ndarray)
     }
     return {
-        "params": {name: _encoded(name, param) for name, param in params.items()},
+        "params": {name: encoded(name, param) for name, param in params.items()},
         "attributes": attributes,
         "tree_class": type(first).__name__,
-        "tree_params": {name: _encoded(name, p) for name, p in first.get_params().items()},
+        "tree_params": {name: encoded(name, p) for name, p in first.get_params().items()},
         "tree_max_features": int(first.max_features_),
-    }
-
-
-def _encoded(name: str, param: Any) -> Any:
-    """Return `param` as JSON can hold it."""
-    if param is None or isinstance(param, bool | int | float | str):
-        return param
-    if isinstance(param, np.number | np.bool_ | np.ndarray):
-        return param.tolist()
-    if isinstance(param, list | tuple):
-        return [_encoded(name, item) for item in param]
-    if isinstance(param, dict):
-        return {key: _encoded(name, item) for key, item in param.items()}
-    if isinstance(param, np.random.RandomState):
-        return None
-    if type(param) in _NESTED.values():
-        inner = {n: _encoded(n, p) for n, p in param.get_params(deep=False).items()}
-        return {"estimator": type(param).__name__, "params": inner}
-    raise UnsupportedModelError(
-        f"The parameter {name} must be a plain value, or one of {', '.join(_NESTED)}; "
-        f"got {type(param).__name__}, which could not be written back."
-    )
-
-
-def _decoded(params: dict[str, Any]) -> dict[str, Any]:
-    """Undo _encoded for a set of parameters."""
-    return {
-        name: _NESTED[param["estimator"]](**_decoded(param["params"]))
-        if isinstance(param, dict) and "estimator" in param
-        else param
-        for name, param in params.items()
     }

@@ -1,0 +1,342 @@
+"""scikit-learn's histogram-based gradient boosting, called from forestprune.interop.sklearn.
+
+Its trees differ from those of the other estimators: tables of their own kind, numbers compared in
+float64, infinite numbers allowed, categorical splits. With categories the model has a preprocessor
+that encodes them and puts their columns first; the forest has the columns in the user's order.
+
+A model is written by letting scikit-learn fit one to a few made-up rows and then exchanging its
+trees: so whatever the installed version keeps in a fitted model is there. What the training rows
+alone could tell is not carried over: the scores of each iteration are gone (they are empty, as they
+are without early stopping), and so are the limits of bins, which only training looks at. Neither
+is a function given as `scoring`: it becomes "loss".
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.metrics import check_scoring
+from threadpoolctl import threadpool_limits
+
+from forestprune.build import RawTree, average_of_leaves, build_forest
+from forestprune.exceptions import UnsupportedModelError
+from forestprune.forest import Forest, Origin
+from forestprune.inputs import InputSpec
+from forestprune.interop.sklearn_params import encoded
+
+_PREDICTS = {
+    "squared_error": "y",
+    "absolute_error": "y",
+    "quantile": "the {quantile} quantile of y",
+    "gamma": "the log of the mean of y",
+    "poisson": "the log of the mean of y",
+}
+
+_NODE_FIELDS = {
+    "value",
+    "count",
+    "feature_idx",
+    "num_threshold",
+    "missing_go_to_left",
+    "left",
+    "right",
+    "gain",
+    "depth",
+    "is_leaf",
+    "bin_threshold",
+    "is_categorical",
+    "bitset_idx",
+}
+
+# Plain fitted attributes that a warm start looks at.
+_ATTRIBUTES = ("_random_seed", "do_early_stopping_", "_use_validation_data", "_fitted_with_sw")
+
+# Thresholds are infinite where all numbers go one way and missing ones the other. Infinite numbers
+# in X come to the splits as the largest finite ones, so a threshold there says the same.
+_BEYOND = np.finfo(np.float64).max
+
+_SET_WORDS = 8  # of 32 categories each
+_NO_GAIN = -1.0  # what scikit-learn writes at leaves
+
+
+# Reading
+
+
+def from_model(model: Any) -> Forest:
+    """Read a fitted HistGradientBoostingRegressor."""
+    params = _params(model)
+    trees = [tree for (tree,) in model._predictors]
+    n_features = int(model.n_features_in_)
+    names = getattr(model, "feature_names_in_", None)
+    is_categorical = model.is_categorical_
+    if is_categorical is None:
+        categories, encodings = None, []
+    else:
+        encoder = model._preprocessor.named_transformers_["encoder"]
+        known = iter([_plain_categories(array) for array in encoder.categories_])
+        categories = tuple(next(known) if is_one else None for is_one in is_categorical)
+        encodings = [_encoding(array) for array in encoder.categories_]
+    order = _column_order(categories, n_features)
+    forest = build_forest(
+        (_read_tree(tree, order) for tree in trees),
+        n_nodes=sum(tree.nodes.size for tree in trees),
+        scale=np.ones(len(trees)),
+        base=np.ravel(model._baseline_prediction),
+        input=InputSpec(
+            n_features=n_features,
+            feature_names=None if names is None else tuple(names.tolist()),
+            dtype="float64",
+            ensure_all_finite=False,
+            categories=categories,
+            numbers="values",
+        ),
+        origin=Origin(
+            "sklearn",
+            type(model).__name__,
+            {
+                "params": params,
+                "attributes": {
+                    name: encoded(name, getattr(model, name))
+                    for name in _ATTRIBUTES
+                    if hasattr(model, name)
+                },
+                "encodings": encodings,
+                "n_rows": int(trees[0].nodes["count"][0]),
+            },
+            _PREDICTS[model.loss].format(quantile=model.quantile),
+        ),
+    )
+    return average_of_leaves(forest)
+
+
+def _params(model: Any) -> dict[str, Any]:
+    if not (isinstance(model.loss, str) and model.loss in _PREDICTS):
+        raise UnsupportedModelError(
+            "HistGradientBoostingRegressor is read if its loss is one of "
+            f"{', '.join(map(repr, _PREDICTS))}, got {model.loss!r}. What the sum of the trees "
+            "stands for under another loss is not known."
+        )
+    params = model.get_params(deep=False)
+    if callable(params["scoring"]):
+        params["scoring"] = "loss"
+    return {name: encoded(name, param) for name, param in params.items()}
+
+
+def _plain_categories(categories: NDArray[Any]) -> tuple[Any, ...]:
+    """Return the categories of one column in the order of their codes, NaN left out."""
+    known = [c.item() if isinstance(c, np.generic) else c for c in categories.tolist()]
+    for category in known:
+        if categories.dtype.kind in "mM" or not (
+            category is None or isinstance(category, str | int | float)
+        ):
+            raise UnsupportedModelError(
+                "HistGradientBoostingRegressor is read if its categories are strings, numbers or "
+                f"truth values, got {category!r} of type {type(category).__name__}."
+            )
+    return tuple(known[:-1] if _ends_in_nan(categories) else known)
+
+
+def _encoding(categories: NDArray[Any]) -> dict[str, Any]:
+    """Return what the encoder knows of a column besides its categories."""
+    return {"dtype": categories.dtype.str, "nan": _ends_in_nan(categories)}
+
+
+def _ends_in_nan(categories: NDArray[Any]) -> bool:
+    last = categories[-1]
+    return isinstance(last, float | np.floating) and bool(np.isnan(last))
+
+
+def _column_order(
+    categories: Sequence[Sequence[Any] | None] | None, n_features: int
+) -> NDArray[np.int64]:
+    """Return the columns as the trees see them: first those with categories, then the others."""
+    if categories is None:
+        return np.arange(n_features)
+    is_numeric = np.array([known is None for known in categories])
+    return np.argsort(is_numeric, kind="stable")
+
+
+def _read_tree(tree: Any, order: NDArray[np.int64]) -> RawTree:
+    nodes = tree.nodes
+    unknown = set(nodes.dtype.names) - _NODE_FIELDS
+    if unknown:
+        raise UnsupportedModelError(
+            f"The trees of this scikit-learn store {', '.join(map(repr, sorted(unknown)))}, which "
+            "this version of forestprune does not know. Use an older scikit-learn."
+        )
+    is_leaf = nodes["is_leaf"] != 0
+    threshold = nodes["num_threshold"]
+    # No number is up to NaN, so all go right. That all go left can be said with a threshold.
+    turned = np.isnan(threshold)
+    left = np.where(turned, nodes["right"], nodes["left"])
+    right = np.where(turned, nodes["left"], nodes["right"])
+    categorical = np.flatnonzero((nodes["is_categorical"] != 0) & ~is_leaf)
+    chosen = _as_bits(tree.raw_left_cat_bitsets[nodes["bitset_idx"][categorical]])
+    return RawTree(
+        left=np.where(is_leaf, -1, left.astype(np.int64)),
+        right=np.where(is_leaf, -1, right.astype(np.int64)),
+        feature=order[nodes["feature_idx"]],
+        threshold=np.nan_to_num(threshold, nan=_BEYOND, posinf=_BEYOND, neginf=-_BEYOND),
+        missing_left=(nodes["missing_go_to_left"] != 0) != turned,
+        cover=nodes["count"],
+        value=nodes["value"][:, np.newaxis],
+        left_categories={
+            node: np.flatnonzero(bits).tolist()
+            for node, bits in zip(categorical.tolist(), chosen, strict=True)
+        },
+        extras={"gain": nodes["gain"], "bin_threshold": nodes["bin_threshold"]},
+    )
+
+
+def _as_bits(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return sets of categories as rows with a 1 for each category in them."""
+    bits = (words[:, :, np.newaxis] >> np.arange(32, dtype=np.uint32)) & np.uint32(1)
+    return bits.reshape(len(words), 32 * _SET_WORDS)
+
+
+# Writing
+
+
+def to_native(forest: Forest, origin: Origin) -> HistGradientBoostingRegressor:
+    """Write `forest` as a fitted HistGradientBoostingRegressor."""
+    forest = forest.compact()
+    _check_sets(forest)
+    state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
+    params = state["params"]
+    with threadpool_limits(1, user_api="openmp"):  # threads would take longer to start than to run
+        model = _fitted_to_made_up_rows(params, forest.input, state["encodings"])
+    trees = _write_trees(forest) or [_tree_that_adds_nothing(state["n_rows"])]
+    model.set_params(**params).set_params(max_iter=len(trees))
+    model._predictors = [[tree] for tree in trees]
+    model._baseline_prediction = np.array(forest.base).reshape(1, 1)
+    for name in _ATTRIBUTES:
+        if name in state["attributes"]:
+            setattr(model, name, state["attributes"][name])
+    if model.do_early_stopping_ and model.scoring != "loss":
+        model._scorer = check_scoring(model, model.scoring)
+    return model
+
+
+def _check_sets(forest: Forest) -> None:
+    """Refuse sets that scikit-learn would look for outside its arrays."""
+    if not forest.category_set.size:
+        return
+    split = forest.feature[forest.category_set >= 0]
+    known = forest.input.categories or (None,) * forest.n_features
+    strangers = [int(j) for j in np.unique(split) if known[j] is None]
+    if strangers or np.diff(forest.set_offsets).max(initial=0) > _SET_WORDS:
+        raise UnsupportedModelError(
+            "HistGradientBoostingRegressor has categorical splits only on columns with categories, "
+            f"at most {32 * _SET_WORDS} a column. This forest has more, or has such splits on "
+            f"columns without: {strangers}."
+        )
+
+
+def _write_trees(forest: Forest) -> list[TreePredictor]:
+    """Return the trees of `forest`; their nodes are filled in for all of them at once."""
+    is_split = forest.left >= 0
+    number_of_set = forest.category_set
+    if not number_of_set.size:
+        number_of_set = np.full(forest.n_nodes, -1, np.int32)
+    is_categorical = number_of_set >= 0
+    is_numeric = is_split & ~is_categorical
+    place = np.argsort(_column_order(forest.input.categories, forest.n_features))
+    threshold = forest.threshold
+    threshold = np.where(abs(threshold) == _BEYOND, np.copysign(np.inf, threshold), threshold)
+    starts = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    sets_before: NDArray[np.int64] = np.cumsum(is_categorical) - is_categorical
+
+    nodes = np.zeros(forest.n_nodes, PREDICTOR_RECORD_DTYPE)
+    nodes["value"] = forest.value[:, 0] * np.repeat(forest.scale, np.diff(forest.offsets))
+    nodes["count"] = np.rint(forest.cover)
+    nodes["depth"] = forest.node_depths
+    nodes["is_leaf"] = ~is_split
+    nodes["gain"] = np.where(is_split, forest.node_extras["gain"], _NO_GAIN)
+    nodes["feature_idx"][is_split] = place[forest.feature[is_split]]
+    nodes["left"][is_split] = forest.left[is_split]
+    nodes["right"][is_split] = forest.left[is_split] + 1
+    nodes["missing_go_to_left"] = forest.missing_left
+    nodes["num_threshold"][is_numeric] = threshold[is_numeric]
+    nodes["bin_threshold"][is_numeric] = forest.node_extras["bin_threshold"][is_numeric]
+    nodes["is_categorical"] = is_categorical
+    nodes["bitset_idx"] = np.where(is_categorical, sets_before - sets_before[starts], 0)
+
+    sets = _left_sets(forest)
+    trees = []
+    for a, b in pairwise(forest.offsets.tolist()):
+        of_tree = sets[number_of_set[a:b][is_categorical[a:b]]]
+        # Codes are their own bins, so the sets of bins are the sets of categories.
+        trees.append(TreePredictor(nodes[a:b].copy(), of_tree.copy(), of_tree))
+    return trees
+
+
+def _left_sets(forest: Forest) -> NDArray[np.uint32]:
+    """Return the forest's sets of categories, all as long as scikit-learn's."""
+    lengths = np.diff(forest.set_offsets)
+    sets = np.zeros((lengths.size, _SET_WORDS), np.uint32)
+    sets[np.arange(_SET_WORDS) < lengths[:, np.newaxis]] = forest.set_words
+    return sets
+
+
+def _tree_that_adds_nothing(n_rows: int) -> TreePredictor:
+    root = np.zeros(1, PREDICTOR_RECORD_DTYPE)
+    root["is_leaf"] = True
+    root["gain"] = _NO_GAIN
+    root["count"] = n_rows
+    sets = np.zeros((0, _SET_WORDS), np.uint32)
+    return TreePredictor(root, sets.copy(), sets)
+
+
+def _fitted_to_made_up_rows(
+    params: Mapping[str, Any], spec: InputSpec, encodings: Sequence[Mapping[str, Any]]
+) -> HistGradientBoostingRegressor:
+    """Return a model that takes the rows that `spec` describes, fitted to a constant."""
+    model = HistGradientBoostingRegressor(
+        loss=params["loss"],
+        quantile=params["quantile"],
+        max_bins=params["max_bins"],
+        categorical_features=None,
+        early_stopping=False,
+        max_iter=1,
+        random_state=0,
+    )
+    if spec.categories is None:
+        model.fit(np.zeros((1, spec.n_features)), np.ones(1))
+    else:
+        is_categorical = np.array([known is not None for known in spec.categories])
+        lists = [known for known in spec.categories if known is not None]
+        # Every category must come once, and NaN where there was NaN; codes will do for them.
+        codes = [
+            np.append(np.arange(len(known)), [np.nan] * encoding["nan"])
+            for known, encoding in zip(lists, encodings, strict=True)
+        ]
+        X = np.zeros((max(map(len, codes)), spec.n_features))
+        X[:, is_categorical] = np.column_stack([np.resize(column, len(X)) for column in codes])
+        model.set_params(categorical_features=is_categorical)
+        model.fit(X, np.ones(len(X)))
+        encoder = model._preprocessor.named_transformers_["encoder"]
+        encoder.categories_ = [
+            np.array([*known, *[np.nan] * encoding["nan"]], dtype=encoding["dtype"])
+            for known, encoding in zip(lists, encodings, strict=True)
+        ]
+    if spec.feature_names is not None:
+        _set_names(model, np.array(spec.feature_names, dtype=object))
+    return model
+
+
+def _set_names(model: HistGradientBoostingRegressor, names: NDArray[np.object_]) -> None:
+    """Let a model that was fitted to a matrix know the names of its columns."""
+    model.feature_names_in_ = names
+    if model._preprocessor is not None:
+        model._preprocessor.feature_names_in_ = names
+        transformers = model._preprocessor.named_transformers_
+        for name, columns in (("encoder", True), ("numerical", False)):
+            chosen = names[model.is_categorical_ == columns]
+            if chosen.size:
+                transformers[name].feature_names_in_ = chosen
