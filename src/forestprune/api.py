@@ -52,8 +52,9 @@ def prune(
 
     Parameters
     ----------
-    model : fitted estimator, Pipeline that ends in one, or Forest
-        It is not changed.
+    model : fitted estimator, Pipeline that ends in one, Forest, or path of a model file
+        It is not changed. Files of joblib and pickle run code when they are loaded: see
+        :meth:`Forest.from_file`.
     X : array-like of shape (m, n_features)
         Rows to prune with: those that the model was trained on, and further ones if you have them.
         Training it with fewer to have others to prune with does not pay.

@@ -178,6 +178,22 @@ class Forest:
         forest: Forest = registry.importer_for(model).from_model(model)
         return forest
 
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> "Forest":
+        """Read a model file of any supported library.
+
+        Files of joblib and pickle run code when they are loaded: load only those of people you
+        trust. All the others hold data only.
+
+        Parameters
+        ----------
+        path : str or path-like
+            ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm``
+            of CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of
+            scikit-learn. What :meth:`save` wrote is read by :meth:`load`.
+        """
+        return cls.from_model(registry.load_model(path))
+
     def to_native(self) -> Any:
         """Return a fitted model of the class this forest was read from, without dead weight.
 

@@ -5,12 +5,14 @@ unasked, and this table can stand above everything that uses it. A module listed
 
 - `from_model(model) -> Forest`, and
 - `to_native(forest, origin) -> model`, for forests whose origin names its library,
+- if the library has model files of its own, `load(path) -> model`,
 - if the library has containers of its own for rows, `table_of(container) -> table`: rows as an
   array, a data frame or a sparse matrix. It is asked about any object of the library, and returns
   None for those that are none.
 """
 
 import importlib
+import os
 from types import ModuleType
 from typing import Any
 
@@ -57,6 +59,11 @@ def exporter_for(library: str) -> ModuleType:
             f"({_known()}). Register its module with forestprune.registry.register() first."
         )
     return importlib.import_module(_MODULES[library])
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Return the model in a file, as an object of the library that wrote it."""
+    return importlib.import_module("forestprune.interop.model_files").load(path)
 
 
 def table_of(X: Any) -> Any:

@@ -1,12 +1,14 @@
 """The model to be pruned: a forest, and whatever stands around it."""
 
 import copy
+import os
 import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from forestprune import registry
 from forestprune.forest import Forest
 
 
@@ -34,7 +36,12 @@ class Source:
 
     @classmethod
     def of(cls, model: Any) -> "Source":
-        """Read a fitted model: a forest, or a pipeline that ends in one; frozen or not."""
+        """Read a fitted model: a forest, or a pipeline that ends in one; frozen, in a file or not.
+
+        See :meth:`Forest.from_file` for files, and whose files to trust.
+        """
+        if isinstance(model, str | os.PathLike):
+            model = registry.load_model(model)
         while is_a(model, "sklearn.frozen", "FrozenEstimator"):
             model = model.estimator
         if isinstance(model, Forest):

@@ -1,0 +1,185 @@
+"""Model files of every library, told apart by their suffix and first bytes.
+
+Nothing but the file that is asked for is loaded, and a library is imported only for its own files.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from forestprune import registry
+from forestprune.exceptions import UnsupportedModelError
+
+_EXTRAS = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost", "skops": "skops"}
+"""Optional packages, named as the extra of this package that installs them, and as they are."""
+
+_JSON_KEYS = {
+    "learner": "xgboost",
+    "version": "xgboost",
+    "ctr_data": "catboost",
+    "features_info": "catboost",
+    "model_info": "catboost",
+    "oblivious_trees": "catboost",
+    "scale_and_bias": "catboost",
+    "trees": "catboost",
+}
+"""The first key of a JSON file, and the library that writes it."""
+
+# Types beyond those that skops itself takes for harmless, which depends on its version: what
+# scikit-learn's trees and boosting are made of. None of them runs what the file brings along.
+_TRUSTED = {
+    "functools.partial",
+    "sklearn.compose._column_transformer._RemainderColsList",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils.validation.check_array",
+}
+_TRUSTED_LOSSES = "sklearn._loss."
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model file and return the model, as an object of the library that wrote it.
+
+    Files of joblib and pickle run code when they are loaded: load only those of people you trust.
+    All the others hold data only.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm`` of
+        CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of scikit-learn.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"A model file is required, but {path} is a folder.")
+    if not path.exists():
+        raise FileNotFoundError(f"A model file is required, but there is no file {path}.")
+    format_ = _FORMATS.get(path.suffix.lower())
+    if format_ is None:
+        hint = ""
+        if path.suffix.lower() == ".npz":
+            hint = "If forestprune saved it, use Forest.load(). "
+        raise UnsupportedModelError(
+            f"A model file must end in {_suffixes()}; got {path.name}. {hint}Otherwise load it "
+            "with the library that wrote it, and pass the model."
+        )
+    head = _head(path)
+    if not head:
+        raise UnsupportedModelError(f"A model is required, but the file {path} is empty.")
+    if not head.startswith(format_.begins):
+        raise UnsupportedModelError(
+            f"{path} must begin with {format_.begins.decode()!r} to be {format_.name}, got "
+            f"{head[:10]!r}. Check that it is a model, and that its suffix fits."
+        )
+    return format_.read(path)
+
+
+def _head(path: Path) -> bytes:
+    """Return as much of a file as is needed to tell what it is."""
+    with path.open("rb") as file:
+        return file.read(256)
+
+
+def _suffixes() -> str:
+    *others, last = _FORMATS
+    return f"{', '.join(others)} or {last}"
+
+
+# One function a format
+
+
+def _of_library(library: str) -> Callable[[Path], Any]:
+    def read(path: Path) -> Any:
+        try:
+            module = registry.exporter_for(library)
+        except ModuleNotFoundError as error:
+            raise _not_installed(path, error) from error
+        return module.load(path)
+
+    return read
+
+
+def _read_json(path: Path) -> Any:
+    head = _head(path)
+    match = re.match(r'\s*\{\s*"([^"]*)"', head.decode("utf-8-sig", errors="replace"))
+    library = _JSON_KEYS.get(match[1]) if match else None
+    if library is None:
+        found = f"its first key is {match[1]!r}" if match else f"it begins with {head[:10]!r}"
+        raise UnsupportedModelError(
+            f"{path} must be a model that XGBoost or CatBoost saved, but {found}. What the "
+            "dump_model() of XGBoost and LightGBM writes cannot be loaded: use save_model()."
+        )
+    return _of_library(library)(path)
+
+
+def _read_pickle(path: Path) -> Any:
+    try:
+        return joblib.load(path)
+    except ModuleNotFoundError as error:
+        raise _not_installed(path, error) from error
+    except Exception as error:
+        # Unpickling foreign bytes may end in any error.
+        raise UnsupportedModelError(
+            f"{path} could not be read as a file of joblib or pickle "
+            f"({type(error).__name__}: {error}). Check that it is one, and that the versions of "
+            "the libraries are those that wrote it."
+        ) from error
+
+
+def _read_skops(path: Path) -> Any:
+    try:
+        import skops.io
+    except ModuleNotFoundError as error:
+        raise _not_installed(path, error) from error
+    try:
+        unknown = set(skops.io.get_untrusted_types(file=path))
+    except Exception as error:
+        raise UnsupportedModelError(
+            f"{path} could not be read as a file of skops ({type(error).__name__}: {error})."
+        ) from error
+    strangers = [t for t in sorted(unknown - _TRUSTED) if not t.startswith(_TRUSTED_LOSSES)]
+    if strangers:
+        raise UnsupportedModelError(
+            f"{path} must hold nothing but scikit-learn's own models, but it has "
+            f"{', '.join(strangers)}. If you trust them, load it with skops.io.load(), and pass "
+            "the model."
+        )
+    return skops.io.load(path, trusted=sorted(unknown))
+
+
+def _not_installed(path: Path, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return the error that says what is needed to read `path`."""
+    if error.name in _EXTRAS:
+        reason = (
+            f"{_EXTRAS[error.name]}, which is not installed: "
+            f'pip install "forestprune[{error.name}]"'
+        )
+    else:
+        reason = f"the module {error.name}, which is not found. Install it where this runs."
+    return ModuleNotFoundError(f"{path} needs {reason}", name=error.name)
+
+
+@dataclass(frozen=True)
+class _Format:
+    name: str
+    begins: bytes
+    read: Callable[[Path], Any]
+
+
+_PICKLE = _Format("a file of joblib or pickle", b"", _read_pickle)
+_FORMATS = {
+    ".json": _Format("a JSON file", b"", _read_json),
+    ".ubj": _Format("a model of XGBoost", b"{", _of_library("xgboost")),
+    ".txt": _Format("a model of LightGBM", b"tree", _of_library("lightgbm")),
+    ".cbm": _Format("a model of CatBoost", b"CBM", _of_library("catboost")),
+    ".joblib": _PICKLE,
+    ".pkl": _PICKLE,
+    ".pickle": _PICKLE,
+    ".skops": _Format("a file of skops", b"PK", _read_skops),
+}
