@@ -56,7 +56,8 @@ def columns_as_numbers(
     ----------
     X : array or data frame, a column for each entry of `categories`
     categories : sequence of (sequence or None)
-        For each column its categories in the order of their codes; None for numbers.
+        For each column its categories in the order of their codes, none if only codes are known;
+        None for numbers.
     numbers : {"codes", "values"}
         Whether plain numbers in a column with categories are codes already.
     unseen : {"missing", "refuse"}
@@ -68,6 +69,9 @@ def columns_as_numbers(
         column = X.iloc[:, j] if hasattr(X, "iloc") else X[:, j]
         if known is None or (numbers == "codes" and _is_plain(column)):
             matrix[:, j] = _as_floats(column, names[j])
+            continue
+        if not known and hasattr(column, "cat") and hasattr(column.cat, "codes"):
+            matrix[:, j] = column.cat.codes.where(column.notna(), np.nan)
             continue
         codes = {category: code for code, category in enumerate(known)}
         entries = _entries(column)

@@ -50,8 +50,9 @@ class InputSpec:
         or anything (False). Thresholds are finite float64, so in that precision infinite numbers
         count as the largest finite ones.
     categories : tuple of (tuple or None), or None
-        For each column its categories, in the order of their codes 0, 1, 2 and so on; None for a
-        column of numbers. None if the model knows only numbers.
+        For each column its categories, in the order of their codes 0, 1, 2 and so on; none if the
+        model knows only codes, then those of a data frame are taken; None for a column of numbers.
+        None if the model knows only numbers.
     marked_categories : tuple of tuple, or None
         In place of `categories`: those of the columns that a data frame marks as categorical, in
         the order of these columns. Which columns they are is up to the frame.
@@ -63,6 +64,8 @@ class InputSpec:
         Columns whose numbers are cut to whole ones, towards zero, before they are compared.
     zero_is_missing : tuple of int
         Columns in which zero counts as missing.
+    missing_number : float or None
+        A number that counts as missing in every column, besides NaN.
     sparse : {"refuse", "zero", "missing"}
         What an entry that a sparse matrix does not store means, if one is taken at all.
     """
@@ -77,6 +80,7 @@ class InputSpec:
     unseen: Literal["missing", "refuse"] = "missing"
     truncated: tuple[int, ...] = ()
     zero_is_missing: tuple[int, ...] = ()
+    missing_number: float | None = None
     sparse: Literal["refuse", "zero", "missing"] = "refuse"
 
     def __post_init__(self) -> None:
@@ -123,6 +127,8 @@ class InputSpec:
             ),
             "None, or in place of categories a tuple of tuples",
         )
+        missing = self.missing_number
+        yield "missing_number", missing is None or isinstance(missing, float), "None or a float"
         for name in ("truncated", "zero_is_missing"):
             columns = getattr(self, name)
             sound = isinstance(columns, tuple) and all(
@@ -185,7 +191,8 @@ class InputSpec:
             and matrix.dtype == np.float64
             and bool(np.isinf(matrix).any())
         )
-        if not (infinite or self.truncated or self.zero_is_missing):
+        special = self.truncated or self.zero_is_missing or self.missing_number is not None
+        if not (infinite or special):
             return matrix
         matrix = matrix.copy()
         if infinite:
@@ -194,6 +201,8 @@ class InputSpec:
             np.trunc(matrix[:, column], out=matrix[:, column])
         for column in self.zero_is_missing:
             matrix[np.abs(matrix[:, column]) <= _ZERO, column] = np.nan
+        if self.missing_number is not None:
+            matrix[matrix == matrix.dtype.type(self.missing_number)] = np.nan
         return matrix
 
     def _check_names(self, names: list[str] | None) -> None:

@@ -1,0 +1,446 @@
+"""XGBoost: Booster, XGBRegressor and XGBRFRegressor, with trees of the boosters gbtree and dart.
+
+Trees come and go through the library's own binary form of a model. The origin's state is plain
+data: that model with a single root in place of its trees, the library's configuration, and the
+constructor's parameters that are not the default. What a model predicts with by default is what is
+read: a wrapper that stopped early its best rounds, a Booster all of them.
+
+What is written differs from what was read in this:
+
+- `best_iteration`, where there was one, is the last round; `best_score`, a score of the model
+  before, is gone, and so is `evals_result()`.
+- Weights of dart are in the leaves; all trees have weight 1.
+- Rounds of equally many trees keep `num_parallel_tree` true. Otherwise every tree becomes a round
+  of its own, but for XGBRFRegressor, whose trees are always one round.
+- A constant alone is a tree that is only a root: XGBoost 3.2 forgets about the link function of a
+  model without trees.
+- Parameters that would only matter to another fit and are no plain data become None: callbacks,
+  metrics that are functions, random generators.
+"""
+
+import copy
+import json
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import is_classifier
+
+from forestprune.build import average_of_leaves, build_forest
+from forestprune.exceptions import UnsupportedModelError
+from forestprune.forest import Forest, Origin
+from forestprune.inputs import Categories, InputSpec
+from forestprune.interop import ubjson
+from forestprune.interop.xgboost_trees import read_tree, write_tree
+
+_CLASSES = {cls.__name__: cls for cls in (xgb.XGBRegressor, xgb.XGBRFRegressor, xgb.Booster)}
+_BOOSTERS = ("gbtree", "dart")
+
+# What the sum of the trees stands for. Where it is on the scale of the base score, that is the
+# constant; elsewhere the base score goes through the link function first.
+_PLAIN = {
+    "reg:squarederror": "y",
+    "reg:squaredlogerror": "y",
+    "reg:pseudohubererror": "y",
+    "reg:absoluteerror": "y",
+    "reg:quantileerror": "the {quantile} quantile of y",
+    "binary:hinge": "a margin whose sign tells the class",
+}
+_LINKED = {
+    "reg:logistic": "the log-odds of the mean of y",
+    "binary:logistic": "the log-odds of y",
+    "binary:logitraw": "the log-odds of y",
+    "count:poisson": "the log of the mean of y",
+    "reg:gamma": "the log of the mean of y",
+    "reg:tweedie": "the log of the mean of y",
+}
+_OBJECTIVES = _PLAIN | _LINKED
+
+_FILES = (".json", ".ubj")
+
+
+def from_model(model: Any) -> Forest:
+    """Read a fitted XGBoost model."""
+    cls = type(model)
+    if cls not in _CLASSES.values():
+        raise UnsupportedModelError(_refusal(model))
+    booster = model if cls is xgb.Booster else model.get_booster()
+    document = _document(booster)
+    predicts = _check(model, document["learner"])
+    body = _body(document)
+    n_rounds = len(body["iteration_indptr"]) - 1
+    if cls is not xgb.Booster and booster.attr("best_iteration") is not None:
+        n_rounds = min(n_rounds, booster.best_iteration + 1)
+    bounds = body["iteration_indptr"][: n_rounds + 1]
+    trees = body["trees"][: bounds[-1]]
+    weights = document["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(trees))
+
+    blank = _with_trees(document, [] if not body["trees"] else [_root(booster.num_features())], 1)
+    constant = _load(blank)
+    forest = build_forest(
+        map(read_tree, trees),
+        n_nodes=sum(tree["left_children"].size for tree in trees),
+        scale=weights[: len(trees)],
+        base=[_margin(constant)],
+        input=_input(model, booster, body),
+        origin=Origin("xgboost", cls.__name__, _describe(model, booster, constant), predicts),
+        tree_extras={"round": np.repeat(np.arange(n_rounds), np.diff(bounds))},
+    )
+    return average_of_leaves(forest)
+
+
+def to_native(forest: Forest, origin: Origin) -> Any:
+    """Write `forest` as a fitted model of the class it was read from."""
+    if origin.model_class not in _CLASSES:
+        raise UnsupportedModelError(
+            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
+        )
+    if forest.n_outputs != 1:
+        raise UnsupportedModelError(
+            f"Trees of XGBoost are written with one output, this forest has {forest.n_outputs}."
+        )
+    cls = _CLASSES[origin.model_class]
+    forest = _with_at_least_one_tree(forest)
+    state = copy.deepcopy(dict(origin.state))  # lists in it become parameters of the model
+    blank = ubjson.loads(_from_json(state["model"]).save_raw("ubj"))
+    learner = blank["learner"]
+    learner["learner_model_param"]["num_feature"] = str(forest.n_features)
+    if learner["objective"]["name"] in _PLAIN:
+        learner["learner_model_param"]["base_score"] = repr(float(np.float32(forest.base[0])))
+    # What the base score cannot hold, rounded or gone through a link function, goes to a tree.
+    rest = forest.base[0] - _margin(_load(_with_trees(blank, [_root(forest.n_features)], 1)))
+
+    per_round = forest.n_trees if cls is xgb.XGBRFRegressor else _trees_per_round(forest)
+    n_rounds = forest.n_trees // per_round
+    values = forest.value[:, 0] * np.repeat(forest.scale, np.diff(forest.offsets))
+    values[: forest.offsets[1]] += rest
+    trees = [
+        write_tree(forest, i, values[a:b]) for i, (a, b) in enumerate(pairwise(forest.offsets))
+    ]
+    if "best_iteration" in learner["attributes"]:
+        learner["attributes"]["best_iteration"] = str(n_rounds - 1)
+    content = ubjson.dumps(_with_trees(blank, trees, per_round))
+    if cls is xgb.Booster:
+        booster = model = xgb.Booster()
+        booster.load_model(content)
+    else:
+        model = _wrapper(cls, state["params"], content)
+        booster = model.get_booster()
+        model.n_estimators = forest.n_trees if cls is xgb.XGBRFRegressor else n_rounds
+        if model.num_parallel_tree is not None:
+            model.num_parallel_tree = per_round
+        if model.base_score is not None and learner["objective"]["name"] in _PLAIN:
+            model.base_score = float(np.float32(forest.base[0]))
+    if state["config"]["version"] == json.loads(booster.save_config())["version"]:
+        booster.load_config(json.dumps(state["config"]))
+    return model
+
+
+def table_of(container: Any) -> Any:
+    """Return the rows of a DMatrix, entries that are missing not stored; None for other objects.
+
+    Of a QuantileDMatrix they are what the library itself predicts with: a number for each bin.
+    """
+    if not isinstance(container, xgb.DMatrix):
+        return None
+    if hasattr(container, "get_categories") and not container.get_categories().empty():
+        raise ValueError(
+            "This DMatrix was made from a data frame with categories, and has codes of its own for "
+            "them. Pass the data frame itself."
+        )
+    try:
+        rows = container.get_data()
+    except xgb.core.XGBoostError as error:
+        raise ValueError(
+            f"A DMatrix that has its rows in memory is required, got a {type(container).__name__} "
+            f"that does not give them: {_first_line(error)}. Pass the rows themselves."
+        ) from error
+    if container.feature_names is not None:
+        rows.columns = container.feature_names  # as of a data frame, to be checked like these
+    return rows
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model file, .json or .ubj, as a Booster."""
+    path = Path(path)
+    if path.suffix not in _FILES:
+        raise UnsupportedModelError(
+            f"A model of XGBoost is read from a file {' or '.join(_FILES)}, got {path.name}. Load "
+            "it with the XGBoost that wrote it, and save it again as .json."
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    booster = xgb.Booster()
+    try:
+        booster.load_model(path)
+    except xgb.core.XGBoostError as error:
+        raise UnsupportedModelError(
+            f"{path} is not a model of XGBoost, or not all of one ({_first_line(error)})."
+        ) from error
+    return booster
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+# What is refused
+
+
+def _refusal(model: Any) -> str:
+    cls = type(model)
+    reason = ""
+    if isinstance(model, xgb.XGBRanker):
+        reason = "What a ranker predicts has no meaning but its order."
+    elif isinstance(model, xgb.XGBModel) and is_classifier(model):
+        reason = "Classifiers are not read yet; of two classes, pass its get_booster()."
+    for base in cls.__mro__[1:]:
+        if base in _CLASSES.values() and cls.__module__.partition(".")[0] != "xgboost":
+            reason = (
+                f"It is a subclass of {base.__name__}; a subclass may predict differently, "
+                "so only the class itself is read."
+            )
+            break
+    return f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
+
+
+def _check(model: Any, learner: Mapping[str, Any]) -> str:
+    """Refuse what is no sum of trees with one output; return what that sum stands for."""
+    booster, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
+    if booster not in _BOOSTERS:
+        raise UnsupportedModelError(
+            f"Models of the boosters {' and '.join(_BOOSTERS)} are read, this one is {booster}."
+        )
+    if callable(getattr(model, "objective", None)):
+        raise UnsupportedModelError(
+            "Models with an objective of XGBoost's own are read. This one has a function for it, "
+            "and what its trees add up to cannot be known."
+        )
+    if objective not in _OBJECTIVES:
+        raise UnsupportedModelError(
+            f"Models of one of these objectives are read: {', '.join(_OBJECTIVES)}. "
+            f"This one has {objective}."
+        )
+    outputs = int(learner["learner_model_param"]["num_target"])
+    if outputs != 1:
+        raise UnsupportedModelError(
+            f"Models with one output are read, this one has {outputs}. Fit one for each output."
+        )
+    words = _OBJECTIVES[objective]
+    if "{quantile}" in words:
+        (quantile,) = json.loads(learner["objective"]["quantile_loss_param"]["quantile_alpha"])
+        words = words.format(quantile=quantile)
+    return words
+
+
+# Models in the library's binary form
+
+
+def _document(booster: Any) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = ubjson.loads(booster.save_raw("ubj"))
+    except xgb.core.XGBoostError as error:
+        raise UnsupportedModelError(
+            f"A Booster that was trained or loaded is required: {_first_line(error)}"
+        ) from error
+    return document
+
+
+def _body(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a model that holds the trees."""
+    booster = document["learner"]["gradient_booster"]
+    body: dict[str, Any] = booster.get("gbtree", booster)["model"]
+    return body
+
+
+def _with_trees(document: Any, trees: list[Any], per_round: int) -> Any:
+    """Return a model that has `trees`, all of weight 1, and the rest from `document`."""
+    result = copy.copy(document)
+    result["learner"] = learner = copy.copy(document["learner"])
+    learner["gradient_booster"] = booster = copy.copy(learner["gradient_booster"])
+    if "weight_drop" in booster:
+        booster["weight_drop"] = [1.0] * len(trees)
+        booster["gbtree"] = booster = copy.copy(booster["gbtree"])
+    booster["model"] = booster["model"] | {
+        "gbtree_model_param": {
+            "num_parallel_tree": str(per_round),
+            "num_trees": str(len(trees)),
+        },
+        "iteration_indptr": list(range(0, len(trees) + 1, per_round)),
+        "tree_info": [0] * len(trees),
+        "trees": trees,
+    }
+    return result
+
+
+def _root(n_features: int) -> dict[str, Any]:
+    """Return a tree that is a root and adds nothing."""
+    return write_tree(_one_root(InputSpec(n_features=n_features)), 0, np.zeros(1))
+
+
+def _one_root(spec: InputSpec, **more: Any) -> Forest:
+    arrays: dict[str, Any] = {
+        "offsets": np.array([0, 1]),
+        "left": np.array([-1]),
+        "feature": np.array([-1]),
+        "threshold": np.zeros(1),
+        "missing_left": np.zeros(1, np.bool_),
+        "value": np.zeros((1, 1)),
+        "scale": np.ones(1),
+        "cover": np.zeros(1),
+        "base": np.zeros(1),
+    }
+    return Forest(**arrays | more, input=spec)
+
+
+def _with_at_least_one_tree(forest: Forest) -> Forest:
+    """Return `forest` compacted; if that leaves no tree, with a root that adds nothing."""
+    compact = forest.compact()
+    if compact.n_trees:
+        return compact
+    return _one_root(
+        forest.input,
+        base=compact.base,
+        cover=forest.cover[:1] if forest.n_trees else np.zeros(1),
+    )
+
+
+def _trees_per_round(forest: Forest) -> int:
+    """Return how many trees each round has that is left; 1 if they have not equally many."""
+    rounds = forest.tree_extras.get("round")
+    if rounds is None:
+        return 1
+    _, sizes = np.unique(rounds, return_counts=True)
+    return int(sizes[0]) if (sizes == sizes[0]).all() else 1
+
+
+def _load(document: Mapping[str, Any]) -> Any:
+    booster = xgb.Booster()
+    booster.load_model(ubjson.dumps(document))
+    return booster
+
+
+def _from_json(model: Mapping[str, Any]) -> Any:
+    booster = xgb.Booster()
+    booster.load_model(bytearray(json.dumps(model).encode()))
+    return booster
+
+
+def _margin(booster: Any) -> float:
+    """Return the raw prediction of a model that is a constant."""
+    nothing = xgb.DMatrix(sparse.csr_matrix((1, booster.num_features())), nthread=1)
+    margin: NDArray[np.float32] = booster.predict(
+        nothing, output_margin=True, validate_features=False
+    )
+    return float(margin[0])
+
+
+# Wrappers
+
+
+def _wrapper(cls: type, params: Mapping[str, Any], content: bytearray) -> Any:
+    params = dict(params)
+    if isinstance(params.get("monotone_constraints"), list):
+        params["monotone_constraints"] = tuple(params["monotone_constraints"])  # no list is taken
+    model = cls(**params)
+    chosen = dict(vars(model))
+    model.load_model(content)
+    vars(model).update(chosen)  # loading overwrites parameters, even those that were left open
+    return model
+
+
+def _describe(model: Any, booster: Any, constant: Any) -> dict[str, Any]:
+    document = json.loads(constant.save_raw("json"))
+    document["learner"]["attributes"].pop("best_score", None)
+    return {
+        "model": document,
+        "config": json.loads(booster.save_config()),
+        "params": {} if type(model) is xgb.Booster else _params(model),
+    }
+
+
+def _params(model: Any) -> dict[str, Any]:
+    """Return the constructor's parameters that are not the default, as JSON can hold them."""
+    model = copy.copy(model)
+    if not isinstance(model.random_state, int | np.integer | None):
+        model.random_state = None  # asking for parameters would draw from it
+    defaults = type(model)().get_params(deep=False)
+    params = {name: _encoded(name, param) for name, param in model.get_params(deep=False).items()}
+    # NaN, the default of `missing`, is not equal to itself.
+    return {
+        name: param
+        for name, param in params.items()
+        if param == param and (name not in defaults or param != defaults[name])
+    }
+
+
+def _encoded(name: str, param: Any) -> Any:
+    """Return `param` as JSON can hold it."""
+    if param is None or isinstance(param, bool | int | float | str):
+        return param
+    if name == "callbacks" or callable(param):
+        return None
+    if isinstance(param, np.number | np.bool_ | np.ndarray):
+        return param.tolist()
+    if isinstance(param, list | tuple):
+        if any(callable(item) for item in param):
+            return None
+        return [_encoded(name, item) for item in param]
+    if isinstance(param, dict):
+        return {key: _encoded(name, item) for key, item in param.items()}
+    raise UnsupportedModelError(
+        f"The parameter {name} must be a plain value, got {type(param).__name__}, which could not "
+        "be written back."
+    )
+
+
+# Rows
+
+
+def _input(model: Any, booster: Any, body: Mapping[str, Any]) -> InputSpec:
+    n_features = booster.num_features()
+    names = booster.feature_names
+    if names == [str(i) for i in range(n_features)]:
+        names = None  # the frame had none, its columns were numbered
+    missing = getattr(model, "missing", None)
+    return InputSpec(
+        n_features=n_features,
+        feature_names=None if names is None else tuple(names),
+        dtype="float32",
+        ensure_all_finite=False,
+        categories=_categories(booster.feature_types, body),
+        unseen="refuse",
+        missing_number=None if missing is None or np.isnan(missing) else float(missing),
+        sparse="missing",
+    )
+
+
+def _categories(
+    types: list[str] | None, body: Mapping[str, Any]
+) -> tuple[Categories | None, ...] | None:
+    """Return the categories of each column: none known if the model has only seen codes."""
+    if types is None or "c" not in types:
+        return None
+    stored = body.get("cats", {}).get("enc", []) or [None] * len(types)
+    return tuple(
+        _names(column) if kind == "c" else None for kind, column in zip(types, stored, strict=True)
+    )
+
+
+def _names(column: Mapping[str, Any] | None) -> Categories:
+    if column is None:
+        return ()
+    if "offsets" not in column:
+        return tuple(column["values"].tolist())
+    letters = column["values"].tobytes()
+    try:
+        return tuple(letters[a:b].decode() for a, b in pairwise(column["offsets"].tolist()))
+    except UnicodeDecodeError:
+        # XGBoost 3.2 counts letters where it should count bytes; what names there were is lost.
+        return ()

@@ -1,0 +1,150 @@
+"""XGBoost's RegTree, a handful of columns with an entry a node, to arrays and back.
+
+XGBoost sends x left if `x < t`, both float32, and at a categorical split if the category is *not*
+listed: numbers that are no category, negative or too large ones, count as not listed. So listed
+categories are those that go left here, and the children of such a split change places.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.build import RawTree
+from forestprune.exceptions import UnsupportedModelError
+from forestprune.forest import Forest
+
+_FIELDS: dict[str, Any] = {
+    "base_weights": np.float32,
+    "categories": np.int32,
+    "categories_nodes": np.int32,
+    "categories_segments": np.int64,
+    "categories_sizes": np.int64,
+    "default_left": np.uint8,
+    "left_children": np.int32,
+    "loss_changes": np.float32,
+    "parents": np.int32,
+    "right_children": np.int32,
+    "split_conditions": np.float32,
+    "split_indices": np.int32,
+    "split_type": np.uint8,
+    "sum_hessian": np.float32,
+}
+_CATEGORICAL = 1  # a split_type
+_NO_PARENT = np.iinfo(np.int32).max
+_LOWEST = np.finfo(np.float64).min  # below every float32 but -inf
+
+
+def read_tree(tree: Mapping[str, Any]) -> RawTree:
+    """Return a tree as it stands in the model's file as arrays."""
+    unknown = tree.keys() - _FIELDS.keys() - {"id", "tree_param"}
+    if unknown:
+        raise UnsupportedModelError(
+            f"The trees of this XGBoost store {', '.join(sorted(unknown))}, which this version of "
+            "forestprune does not know. Use an older XGBoost."
+        )
+    left, right = tree["left_children"], tree["right_children"]
+    condition = tree["split_conditions"]
+    is_split = left >= 0
+    listed = is_split & (tree["split_type"] == _CATEGORICAL)
+    # No number is below -inf or NaN, nor is any in a set of no categories.
+    nowhere = is_split & ~listed & ~(condition > -np.inf)
+    sets = _listed_categories(tree) | {int(node): [] for node in np.flatnonzero(nowhere)}
+    with np.errstate(over="ignore"):
+        below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
+    return RawTree(
+        left=np.where(listed, right, left),
+        right=np.where(listed, left, right),
+        feature=tree["split_indices"],
+        threshold=np.where(listed | nowhere, 0.0, np.maximum(below, _LOWEST)),
+        missing_left=(tree["default_left"] != 0) != listed,
+        cover=tree["sum_hessian"],
+        value=np.where(is_split, 0.0, condition)[:, np.newaxis],
+        left_categories=sets,
+        extras={"loss_change": tree["loss_changes"]},
+    )
+
+
+def _listed_categories(tree: Mapping[str, Any]) -> dict[int, Any]:
+    starts, sizes = tree["categories_segments"].tolist(), tree["categories_sizes"].tolist()
+    return {
+        node: tree["categories"][start : start + size]
+        for node, start, size in zip(tree["categories_nodes"].tolist(), starts, sizes, strict=True)
+    }
+
+
+def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict[str, Any]:
+    """Return tree `number` of `forest` as it stands in a model's file.
+
+    What its nodes add is `values`; what they are worth otherwise is known from the forest.
+    """
+    nodes = slice(forest.offsets[number], forest.offsets[number + 1])
+    sets = _sets(forest, nodes)
+    listed = np.zeros(values.size, np.bool_)
+    listed[[node for node, categories in sets.items() if categories.size]] = True
+    nowhere = np.zeros(values.size, np.bool_)
+    nowhere[[node for node, categories in sets.items() if not categories.size]] = True
+
+    # XGBoost takes the right child to stand behind the left one, so nodes change places.
+    order = np.arange(values.size)
+    first = forest.left[nodes][listed]
+    order[first], order[first + 1] = first + 1, first
+    left = forest.left[nodes][order]
+    is_split = left >= 0
+    threshold = np.where(nowhere, -np.inf, _first_above(forest.threshold[nodes]))
+    condition = np.where(forest.left[nodes] >= 0, np.where(listed, 0.0, threshold), values)
+    gain = forest.node_extras.get("loss_change", np.zeros(forest.n_nodes))[nodes]
+    parents = np.full(values.size, _NO_PARENT)
+    for child in (left, left + 1):
+        parents[child[is_split]] = np.flatnonzero(is_split)
+    columns: dict[str, Any] = {
+        "base_weights": values[order],
+        "default_left": (forest.missing_left[nodes] != listed)[order],
+        "left_children": left,
+        "loss_changes": np.where(is_split, gain[order], 0.0),
+        "parents": parents,
+        "right_children": np.where(is_split, left + 1, -1),
+        "split_conditions": condition[order],
+        "split_indices": np.maximum(forest.feature[nodes], 0)[order],
+        "split_type": listed[order] * _CATEGORICAL,
+        "sum_hessian": forest.cover[nodes][order],
+    }
+    placed = [(node, sets[int(order[node])]) for node in np.flatnonzero(listed[order]).tolist()]
+    sizes = [categories.size for _, categories in placed]
+    columns |= {
+        "categories": np.concatenate([np.empty(0), *(categories for _, categories in placed)]),
+        "categories_nodes": [node for node, _ in placed],
+        "categories_segments": np.cumsum([0, *sizes])[: len(sizes)],
+        "categories_sizes": sizes,
+    }
+    tree: dict[str, Any] = {
+        name: np.asarray(column, dtype=_FIELDS[name]) for name, column in columns.items()
+    }
+    tree["id"] = number
+    tree["tree_param"] = {
+        "num_deleted": "0",
+        "num_feature": str(forest.n_features),
+        "num_nodes": str(values.size),
+        "size_leaf_vector": "1",
+    }
+    return tree
+
+
+def _sets(forest: Forest, nodes: slice) -> dict[int, NDArray[np.int64]]:
+    """Return the categories that go left, for each categorical split among `nodes`."""
+    numbers = forest.category_set[nodes]
+    result = {}
+    for node in np.flatnonzero(numbers >= 0).tolist():
+        a, b = forest.set_offsets[numbers[node] : numbers[node] + 2]
+        words = forest.set_words[a:b].astype("<u4")
+        result[node] = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+    return result
+
+
+def _first_above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the smallest float32 above each threshold: `x < t` then says `x <= threshold`."""
+    with np.errstate(over="ignore"):
+        rounded = threshold.astype(np.float32)
+        above = np.nextafter(rounded, np.float32(np.inf))
+    return np.where(rounded > threshold, rounded, above)
