@@ -82,7 +82,7 @@ def from_model(model: Any) -> Forest:
     weights = document["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(trees))
 
     blank = _with_trees(document, [] if not body["trees"] else [_root(booster.num_features())], 1)
-    constant = _load(blank)
+    constant = _load(ubjson.dumps(blank))
     forest = build_forest(
         map(read_tree, trees),
         n_nodes=sum(tree["left_children"].size for tree in trees),
@@ -108,13 +108,18 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     cls = _CLASSES[origin.model_class]
     forest = _with_at_least_one_tree(forest)
     state = copy.deepcopy(dict(origin.state))  # lists in it become parameters of the model
-    blank = ubjson.loads(_from_json(state["model"]).save_raw("ubj"))
+    text = bytearray(json.dumps(state["model"]).encode())
+    blank = ubjson.loads(_load(text).save_raw("ubj"))
     learner = blank["learner"]
     learner["learner_model_param"]["num_feature"] = str(forest.n_features)
-    if learner["objective"]["name"] in _PLAIN:
-        learner["learner_model_param"]["base_score"] = repr(float(np.float32(forest.base[0])))
+    base_score = np.float32(forest.base[0])
+    is_plain = learner["objective"]["name"] in _PLAIN
+    if is_plain:
+        # As short as it can be told: XGBoost 2.1 takes more than 9 digits for no number at all.
+        learner["learner_model_param"]["base_score"] = str(base_score)
     # What the base score cannot hold, rounded or gone through a link function, goes to a tree.
-    rest = forest.base[0] - _margin(_load(_with_trees(blank, [_root(forest.n_features)], 1)))
+    constant = _with_trees(blank, [_root(forest.n_features)], 1)
+    rest = forest.base[0] - _margin(_load(ubjson.dumps(constant)))
 
     per_round = forest.n_trees if cls is xgb.XGBRFRegressor else _trees_per_round(forest)
     n_rounds = forest.n_trees // per_round
@@ -127,16 +132,15 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         learner["attributes"]["best_iteration"] = str(n_rounds - 1)
     content = ubjson.dumps(_with_trees(blank, trees, per_round))
     if cls is xgb.Booster:
-        booster = model = xgb.Booster()
-        booster.load_model(content)
+        booster = model = _load(content)
     else:
         model = _wrapper(cls, state["params"], content)
         booster = model.get_booster()
         model.n_estimators = forest.n_trees if cls is xgb.XGBRFRegressor else n_rounds
         if model.num_parallel_tree is not None:
             model.num_parallel_tree = per_round
-        if model.base_score is not None and learner["objective"]["name"] in _PLAIN:
-            model.base_score = float(np.float32(forest.base[0]))
+        if model.base_score is not None and is_plain:
+            model.base_score = float(base_score)
     if state["config"]["version"] == json.loads(booster.save_config())["version"]:
         booster.load_config(json.dumps(state["config"]))
     return model
@@ -320,15 +324,9 @@ def _trees_per_round(forest: Forest) -> int:
     return int(sizes[0]) if (sizes == sizes[0]).all() else 1
 
 
-def _load(document: Mapping[str, Any]) -> Any:
+def _load(content: bytearray) -> Any:
     booster = xgb.Booster()
-    booster.load_model(ubjson.dumps(document))
-    return booster
-
-
-def _from_json(model: Mapping[str, Any]) -> Any:
-    booster = xgb.Booster()
-    booster.load_model(bytearray(json.dumps(model).encode()))
+    booster.load_model(content)
     return booster
 
 
