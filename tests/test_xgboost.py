@@ -867,9 +867,8 @@ def test_the_binary_form_is_read_and_written_as_the_library_does(friedman, colou
         booster = booster_of(model)
         booster.set_attr(text="grün")
         document = ubjson.loads(booster.save_raw("ubj"))
-        assert as_lists(document) == json.loads(
-            booster.save_raw("json"), parse_float=lambda x: float(np.float32(x))
-        )
+        text = json.loads(booster.save_raw("json"), parse_float=lambda x: float(np.float32(x)))
+        assert json.dumps(as_lists(document)) == json.dumps(text)  # as text NaN equals NaN
         again = interop._load(ubjson.dumps(document))
         assert again.save_raw("ubj") == booster.save_raw("ubj")
 
