@@ -16,6 +16,9 @@ What is written differs from what was read in this:
   model without trees.
 - Parameters that would only matter to another fit and are no plain data become None: callbacks,
   metrics that are functions, random generators.
+
+A Booster does not remember that its objective was a function; XGBoost takes it for one of squared
+error from then on, and so does this module.
 """
 
 import copy
@@ -81,8 +84,9 @@ def from_model(model: Any) -> Forest:
     trees = body["trees"][: bounds[-1]]
     weights = document["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(trees))
 
-    blank = _with_trees(document, [] if not body["trees"] else [_root(booster.num_features())], 1)
-    constant = _load(ubjson.dumps(blank))
+    # A link function is not applied where there is no tree at all: see above.
+    roots = [_root(booster.num_features())] if body["trees"] else []
+    constant = _load(ubjson.dumps(_with_trees(document, roots, per_round=1)))
     forest = build_forest(
         map(read_tree, trees),
         n_nodes=sum(tree["left_children"].size for tree in trees),
@@ -110,16 +114,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     state = copy.deepcopy(dict(origin.state))  # lists in it become parameters of the model
     text = bytearray(json.dumps(state["model"]).encode())
     blank = ubjson.loads(_load(text).save_raw("ubj"))
-    learner = blank["learner"]
-    learner["learner_model_param"]["num_feature"] = str(forest.n_features)
-    base_score = np.float32(forest.base[0])
-    is_plain = learner["objective"]["name"] in _PLAIN
-    if is_plain:
-        # As short as it can be told: XGBoost 2.1 takes more than 9 digits for no number at all.
-        learner["learner_model_param"]["base_score"] = str(base_score)
-    # What the base score cannot hold, rounded or gone through a link function, goes to a tree.
-    constant = _with_trees(blank, [_root(forest.n_features)], 1)
-    rest = forest.base[0] - _margin(_load(ubjson.dumps(constant)))
+    rest = _set_constant(blank, forest)
 
     per_round = forest.n_trees if cls is xgb.XGBRFRegressor else _trees_per_round(forest)
     n_rounds = forest.n_trees // per_round
@@ -128,8 +123,8 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     trees = [
         write_tree(forest, i, values[a:b]) for i, (a, b) in enumerate(pairwise(forest.offsets))
     ]
-    if "best_iteration" in learner["attributes"]:
-        learner["attributes"]["best_iteration"] = str(n_rounds - 1)
+    if "best_iteration" in blank["learner"]["attributes"]:
+        blank["learner"]["attributes"]["best_iteration"] = str(n_rounds - 1)
     content = ubjson.dumps(_with_trees(blank, trees, per_round))
     if cls is xgb.Booster:
         booster = model = _load(content)
@@ -139,8 +134,8 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         model.n_estimators = forest.n_trees if cls is xgb.XGBRFRegressor else n_rounds
         if model.num_parallel_tree is not None:
             model.num_parallel_tree = per_round
-        if model.base_score is not None and is_plain:
-            model.base_score = float(base_score)
+        if model.base_score is not None and blank["learner"]["objective"]["name"] in _PLAIN:
+            model.base_score = float(np.float32(forest.base[0]))
     if state["config"]["version"] == json.loads(booster.save_config())["version"]:
         booster.load_config(json.dumps(state["config"]))
     return model
@@ -281,6 +276,21 @@ def _with_trees(document: Any, trees: list[Any], per_round: int) -> Any:
         "trees": trees,
     }
     return result
+
+
+def _set_constant(blank: Any, forest: Forest) -> float:
+    """Make the base score that of `forest`; return what it cannot hold, for a tree to add.
+
+    That is what rounding leaves, or where a link function comes between, all the difference: with
+    rounding behind that function the constant could be far off.
+    """
+    learner = blank["learner"]
+    learner["learner_model_param"]["num_feature"] = str(forest.n_features)
+    if learner["objective"]["name"] in _PLAIN:
+        # As short as it can be told: XGBoost 2.1 takes more than 9 digits for no number at all.
+        learner["learner_model_param"]["base_score"] = str(np.float32(forest.base[0]))
+    constant = _load(ubjson.dumps(_with_trees(blank, [_root(forest.n_features)], per_round=1)))
+    return float(forest.base[0]) - _margin(constant)
 
 
 def _root(n_features: int) -> dict[str, Any]:
