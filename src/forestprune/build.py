@@ -119,6 +119,35 @@ def average_of_leaves(forest: Forest) -> Forest:
     return replace(forest, value=value)
 
 
+def with_a_tree(forest: Forest, unknown: Mapping[str, Any] | None = None) -> Forest:
+    """Return `forest` compacted; if that leaves no tree, with a root that adds nothing.
+
+    It is the root of the first tree there was, with what is known of it. If there was none, what
+    further columns hold is taken from `unknown`, by their name, or is 0.
+    """
+    compact = forest.compact()
+    if compact.n_trees:
+        return compact
+    state: dict[str, Any] = {
+        "offsets": np.array([0, 1]),
+        "left": np.array([-1]),
+        "feature": np.array([-1]),
+        "threshold": np.zeros(1),
+        "missing_left": np.zeros(1, np.bool_),
+        "value": np.zeros((1, forest.n_outputs)),
+        "scale": np.ones(1),
+        "cover": forest.cover[:1] if forest.n_trees else np.ones(1),
+    }
+    for group in ("node_extras", "tree_extras"):
+        state[group] = {
+            name: array[:1]
+            if forest.n_trees
+            else np.full((1, *array.shape[1:]), (unknown or {}).get(name, 0))
+            for name, array in getattr(forest, group).items()
+        }
+    return replace(compact, **state)
+
+
 def _order(number: int, tree: RawTree) -> NDArray[np.int32]:
     """Return the nodes of `tree` in level order."""
     left, right = (np.where(child < 0, -1, child) for child in (tree.left, tree.right))

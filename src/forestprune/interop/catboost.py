@@ -15,7 +15,6 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,13 @@ from catboost import (  # type: ignore[import-untyped, unused-ignore]
 )
 from sklearn.exceptions import NotFittedError
 
-from forestprune.build import average_of_leaves, build_forest
+from forestprune.build import average_of_leaves, build_forest, with_a_tree
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.frames import listed
 from forestprune.inputs import InputSpec
 from forestprune.interop.catboost_trees import read_trees, write_trees
+from forestprune.interop.params import plain, refusal, refuse
 
 _CLASSES = {cls.__name__: cls for cls in (CatBoostRegressor, CatBoost)}
 
@@ -86,7 +86,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
             f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
         )
     state = origin.state
-    forest = _with_at_least_one_tree(forest)
+    forest = with_a_tree(forest)
     document = write_trees(forest, state["features"], symmetric=state["symmetric"])
     document["scale_and_bias"] = [1.0, forest.base.tolist()]
     params = {name: _decoded(param) for name, param in state["params"].items()}
@@ -151,7 +151,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _check_model(model: Any) -> None:
     """Raise an error that says why `model` cannot be read, if so."""
     if type(model) not in _CLASSES.values():
-        raise UnsupportedModelError(_refusal(type(model)))
+        reason = _WHY_NOT.get(type(model).__name__, "")
+        raise UnsupportedModelError(refusal(type(model), _CLASSES.values(), reason))
     if not model.is_fitted():
         raise NotFittedError(f"This {type(model).__name__} is not fitted yet. Call fit() first.")
     if not model.tree_count_:
@@ -176,17 +177,6 @@ def _check_model(model: Any) -> None:
             "A model that knows the weight of its leaves is required; this one does not, as "
             "models of the first versions of CatBoost. Train it again."
         )
-
-
-def _refusal(cls: type) -> str:
-    reason = _WHY_NOT.get(cls.__name__, "")
-    bases = [base.__name__ for base in cls.__mro__[1:] if base in _CLASSES.values()]
-    if bases and not reason:
-        reason = (
-            f"It is a subclass of {bases[0]}; a subclass may predict differently, "
-            "so only the class itself is read."
-        )
-    return f"A fitted {' or '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
 
 
 def _what_it_predicts(model: Any) -> str:
@@ -229,33 +219,12 @@ def _real_names(names: list[str]) -> tuple[str, ...] | None:
     return tuple(names) if given else None
 
 
-def _with_at_least_one_tree(forest: Forest) -> Forest:
-    """Return `forest` compacted; if that leaves no tree, with a root that adds nothing.
-
-    Without a tree, CatBoost does not predict.
-    """
-    compact = forest.compact()
-    if compact.n_trees:
-        return compact
-    return replace(
-        compact,
-        offsets=np.array([0, 1]),
-        left=np.array([-1]),
-        feature=np.array([-1]),
-        threshold=np.zeros(1),
-        missing_left=np.zeros(1, np.bool_),
-        value=np.zeros((1, 1)),
-        scale=np.ones(1),
-        cover=forest.cover[:1] if forest.n_trees else np.ones(1),
-    )
-
-
 # Models as plain data
 
 
 def _describe(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "params": {name: _encoded(name, param) for name, param in model.get_params().items()},
+        "params": plain("params", model.get_params(), _not_plain),
         "metadata": {
             name: text
             for name, text in dict(model.get_metadata()).items()
@@ -269,28 +238,19 @@ def _describe(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _encoded(name: str, param: Any) -> Any:
-    """Return `param` as JSON can hold it."""
-    if param is None or isinstance(param, bool | int | float | str):
-        return param
-    if hasattr(param, "tolist"):  # of numpy
-        return param.tolist()
-    if isinstance(param, list | tuple):
-        return [_encoded(name, item) for item in param]
-    if isinstance(param, dict):  # in pairs: the keys may be numbers
-        return {"pairs": [[_encoded(name, key), _encoded(name, param[key])] for key in param]}
-    raise UnsupportedModelError(
-        f"The parameter {name} must be a plain value, got {type(param).__name__}, which could not "
-        "be written back. Save and load the model to be rid of it: save_model(), load_model()."
-    )
+def _not_plain(name: str, param: Any) -> Any:
+    if isinstance(param, dict):  # in pairs: JSON has no keys that are numbers
+        return {"pairs": [[key, plain(name, item, _not_plain)] for key, item in param.items()]}
+    return refuse(name, param)
 
 
 def _decoded(param: Any) -> Any:
-    """Undo _encoded."""
+    """Undo what was done to parameters that are not plain."""
     if isinstance(param, list):
         return [_decoded(item) for item in param]
     if isinstance(param, dict):
-        return {key: _decoded(entry) for key, entry in param["pairs"]}
+        pairs = param["pairs"] if set(param) == {"pairs"} else param.items()
+        return {key: _decoded(entry) for key, entry in pairs}
     return param
 
 

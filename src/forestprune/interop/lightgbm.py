@@ -44,6 +44,7 @@ from forestprune.interop.lightgbm_text import (
     read_tree,
     write_tree,
 )
+from forestprune.interop.params import plain, refusal, refuse
 
 _CLASSES = ("LGBMRegressor", "Booster")
 _FORMAT = "v4"
@@ -82,7 +83,9 @@ _WHY_NOT = {
 def from_model(model: Any) -> Forest:
     """Read a fitted LGBMRegressor, or a Booster."""
     if type(model) not in (LGBMRegressor, Booster):
-        raise UnsupportedModelError(_refusal(model))
+        raise UnsupportedModelError(
+            refusal(type(model), (LGBMRegressor, Booster), _WHY_NOT.get(type(model).__name__, ""))
+        )
     booster = model if isinstance(model, Booster) else model.booster_
     text = parse_model(_text_of(booster))
     if text.header["version"] != _FORMAT:
@@ -96,12 +99,12 @@ def from_model(model: Any) -> Forest:
         "header": text.header,
         "parameters": text.parameters,
         "pandas_categorical": text.pandas_categorical,
-        "booster_params": _plain("params", booster.params),
+        "booster_params": plain("params", booster.params, _not_plain),
     }
     if isinstance(model, LGBMRegressor):
-        state["params"] = _plain("params", model.get_params())
+        state["params"] = plain("params", model.get_params(), _not_plain)
         state["attributes"] = {
-            name: _plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
+            name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
     return _forest_of(text, Origin("lightgbm", type(model).__name__, state, predicts))
 
@@ -147,18 +150,6 @@ def table_of(X: Any) -> Any:
     if isinstance(data, list):
         return np.concatenate([np.atleast_2d(part[0 : len(part)]) for part in data])
     return data
-
-
-def _refusal(model: Any) -> str:
-    cls = type(model)
-    reason = _WHY_NOT.get(cls.__name__, "")
-    if not reason and isinstance(model, LGBMRegressor | Booster):
-        parent = "Booster" if isinstance(model, Booster) else "LGBMRegressor"
-        reason = (
-            f"It is a subclass of {parent}; a subclass may predict differently, so only the class "
-            "itself is read."
-        )
-    return f"A fitted {' or '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
 
 
 def _text_of(booster: Booster) -> str:
@@ -271,24 +262,10 @@ def _input_of(forest: Forest, text: ModelText) -> InputSpec:
     )
 
 
-def _plain(name: str, param: Any) -> Any:
-    """Return a parameter as JSON can hold it."""
-    if param is None or isinstance(param, bool | int | float | str):
-        return param
-    if isinstance(param, np.generic | np.ndarray):
-        return _plain(name, param.tolist())
-    if isinstance(param, set):
-        return _plain(name, sorted(param))
-    if isinstance(param, list | tuple):
-        return [_plain(name, item) for item in param]
-    if isinstance(param, dict):
-        return {str(key): _plain(str(key), item) for key, item in param.items()}
+def _not_plain(name: str, param: Any) -> Any:
     if isinstance(param, np.random.RandomState | np.random.Generator):
         return None
-    raise UnsupportedModelError(
-        f"The parameter {name} must be a plain value, got {type(param).__name__}, which could not "
-        "be written back."
-    )
+    return refuse(name, param)
 
 
 # Out

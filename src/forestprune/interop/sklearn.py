@@ -28,11 +28,12 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from forestprune.build import average_of_leaves, build_forest
+from forestprune.build import average_of_leaves, build_forest, with_a_tree
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import InputSpec
 from forestprune.interop import sklearn_hist
+from forestprune.interop.params import refusal
 from forestprune.interop.sklearn_params import TREES, decoded, encoded
 from forestprune.interop.sklearn_trees import read_tree, write_tree
 
@@ -224,7 +225,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         raise UnsupportedModelError(
             "scikit-learn's trees split on numbers only; this forest has categorical splits."
         )
-    forest = _with_at_least_one_tree(forest)
+    forest = with_a_tree(forest, _UNKNOWN)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     cls = _CLASSES[origin.model_class]
     write = _FAMILIES[cls].write
@@ -244,18 +245,10 @@ def to_native(forest: Forest, origin: Origin) -> Any:
 
 
 def _refusal(model: Any) -> str:
-    cls = type(model)
-    reason = _WHY_NOT.get(cls.__name__, "")
+    reason = _WHY_NOT.get(type(model).__name__, "")
     if is_classifier(model):
         reason = "Classifiers are not read yet."
-    for base in cls.__mro__[1:]:
-        if base in _CLASSES.values():
-            reason = (
-                f"It is a subclass of {base.__name__}; a subclass may predict differently, "
-                "so only the class itself is read."
-            )
-            break
-    return f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
+    return refusal(type(model), _CLASSES.values(), reason)
 
 
 def _predicts(model: Any) -> str:
@@ -279,34 +272,6 @@ def _seed(tree: Any) -> int:
 
 
 # Writing trees
-
-
-def _with_at_least_one_tree(forest: Forest) -> Forest:
-    """Return `forest` compacted; if that leaves no tree, with a root that adds nothing.
-
-    It is the root of the first tree there was, with what is known of it.
-    """
-    compact = forest.compact()
-    if compact.n_trees:
-        return compact
-    state: dict[str, Any] = {
-        "offsets": np.array([0, 1]),
-        "left": np.array([-1]),
-        "feature": np.array([-1]),
-        "threshold": np.zeros(1),
-        "missing_left": np.zeros(1, np.bool_),
-        "value": np.zeros((1, forest.n_outputs)),
-        "scale": np.ones(1),
-        "cover": forest.cover[:1] if forest.n_trees else np.ones(1),
-    }
-    for group in ("node_extras", "tree_extras"):
-        state[group] = {
-            name: array[:1]
-            if forest.n_trees
-            else np.full((1, *array.shape[1:]), _UNKNOWN.get(name, 0))
-            for name, array in getattr(forest, group).items()
-        }
-    return replace(compact, **state)
 
 
 def _write_trees(

@@ -7,6 +7,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from forestprune.exceptions import UnsupportedModelError
+from forestprune.interop.params import plain
 
 TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
 _NESTED = TREES | {"DummyRegressor": DummyRegressor}
@@ -14,14 +15,10 @@ _NESTED = TREES | {"DummyRegressor": DummyRegressor}
 
 def encoded(name: str, param: Any) -> Any:
     """Return `param` as JSON can hold it."""
-    if param is None or isinstance(param, bool | int | float | str):
-        return param
-    if hasattr(param, "tolist"):  # numpy's scalars and arrays, pandas' series and indices
-        return param.tolist()
-    if isinstance(param, list | tuple | set | frozenset):
-        return [encoded(name, item) for item in param]
-    if isinstance(param, dict):
-        return {key: encoded(name, item) for key, item in param.items()}
+    return plain(name, param, _not_plain)
+
+
+def _not_plain(name: str, param: Any) -> Any:
     if isinstance(param, np.random.RandomState):
         return None
     if type(param) in _NESTED.values():

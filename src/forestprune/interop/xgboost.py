@@ -35,11 +35,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from forestprune.build import average_of_leaves, build_forest
+from forestprune.build import average_of_leaves, build_forest, with_a_tree
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import Categories, InputSpec
 from forestprune.interop import ubjson
+from forestprune.interop.params import plain, refusal
 from forestprune.interop.xgboost_trees import read_tree, write_tree
 
 _CLASSES = {cls.__name__: cls for cls in (xgb.XGBRegressor, xgb.XGBRFRegressor, xgb.Booster)}
@@ -110,7 +111,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
             f"Trees of XGBoost are written with one output, this forest has {forest.n_outputs}."
         )
     cls = _CLASSES[origin.model_class]
-    forest = _with_at_least_one_tree(forest)
+    forest = with_a_tree(forest)
     state = copy.deepcopy(dict(origin.state))  # lists in it become parameters of the model
     text = bytearray(json.dumps(state["model"]).encode())
     blank = ubjson.loads(_load(text).save_raw("ubj"))
@@ -193,20 +194,12 @@ def _first_line(error: Exception) -> str:
 
 
 def _refusal(model: Any) -> str:
-    cls = type(model)
     reason = ""
     if isinstance(model, xgb.XGBRanker):
         reason = "What a ranker predicts has no meaning but its order."
     elif isinstance(model, xgb.XGBModel) and is_classifier(model):
         reason = "Classifiers are not read yet; of two classes, pass its get_booster()."
-    for base in cls.__mro__[1:]:
-        if base in _CLASSES.values() and cls.__module__.partition(".")[0] != "xgboost":
-            reason = (
-                f"It is a subclass of {base.__name__}; a subclass may predict differently, "
-                "so only the class itself is read."
-            )
-            break
-    return f"A fitted {', '.join(_CLASSES)} is required, got {cls.__name__}. {reason}".rstrip()
+    return refusal(type(model), _CLASSES.values(), reason)
 
 
 def _check(model: Any, learner: Mapping[str, Any]) -> str:
@@ -295,34 +288,8 @@ def _set_constant(blank: Any, forest: Forest) -> float:
 
 def _root(n_features: int) -> dict[str, Any]:
     """Return a tree that is a root and adds nothing."""
-    return write_tree(_one_root(InputSpec(n_features=n_features)), 0, np.zeros(1))
-
-
-def _one_root(spec: InputSpec, **more: Any) -> Forest:
-    arrays: dict[str, Any] = {
-        "offsets": np.array([0, 1]),
-        "left": np.array([-1]),
-        "feature": np.array([-1]),
-        "threshold": np.zeros(1),
-        "missing_left": np.zeros(1, np.bool_),
-        "value": np.zeros((1, 1)),
-        "scale": np.ones(1),
-        "cover": np.zeros(1),
-        "base": np.zeros(1),
-    }
-    return Forest(**arrays | more, input=spec)
-
-
-def _with_at_least_one_tree(forest: Forest) -> Forest:
-    """Return `forest` compacted; if that leaves no tree, with a root that adds nothing."""
-    compact = forest.compact()
-    if compact.n_trees:
-        return compact
-    return _one_root(
-        forest.input,
-        base=compact.base,
-        cover=forest.cover[:1] if forest.n_trees else np.zeros(1),
-    )
+    nothing = build_forest([], n_nodes=0, scale=[], base=[0.0], input=InputSpec(n_features))
+    return write_tree(with_a_tree(nothing), 0, np.zeros(1))
 
 
 def _trees_per_round(forest: Forest) -> int:
@@ -379,7 +346,10 @@ def _params(model: Any) -> dict[str, Any]:
     if not isinstance(model.random_state, int | np.integer | None):
         model.random_state = None  # asking for parameters would draw from it
     defaults = type(model)().get_params(deep=False)
-    params = {name: _encoded(name, param) for name, param in model.get_params(deep=False).items()}
+    params = {
+        name: None if name == "callbacks" or _is_code(param) else plain(name, param)
+        for name, param in model.get_params(deep=False).items()
+    }
     # NaN, the default of `missing`, is not equal to itself.
     return {
         name: param
@@ -388,24 +358,9 @@ def _params(model: Any) -> dict[str, Any]:
     }
 
 
-def _encoded(name: str, param: Any) -> Any:
-    """Return `param` as JSON can hold it."""
-    if param is None or isinstance(param, bool | int | float | str):
-        return param
-    if name == "callbacks" or callable(param):
-        return None
-    if isinstance(param, np.number | np.bool_ | np.ndarray):
-        return param.tolist()
-    if isinstance(param, list | tuple):
-        if any(callable(item) for item in param):
-            return None
-        return [_encoded(name, item) for item in param]
-    if isinstance(param, dict):
-        return {key: _encoded(name, item) for key, item in param.items()}
-    raise UnsupportedModelError(
-        f"The parameter {name} must be a plain value, got {type(param).__name__}, which could not "
-        "be written back."
-    )
+def _is_code(param: Any) -> bool:
+    """Tell whether a parameter is something to be called, or a list with such things."""
+    return callable(param) or (isinstance(param, list | tuple) and any(map(callable, param)))
 
 
 # Rows
