@@ -386,6 +386,20 @@ def test_infinite_numbers_in_training(values):
         np.testing.assert_array_equal(written, thresholds)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_a_threshold_that_is_nan_sends_every_number_right():
+    """Without the constraint scikit-learn would say the same with an infinite threshold."""
+    X = np.repeat([np.nan, -np.inf, np.inf], 4)[:, np.newaxis]
+    model = boosted(max_iter=1, monotonic_cst=[1]).fit(X, np.repeat([0.0, 1.0, 1.0], 4))
+    assert np.isnan(model._predictors[0][0].nodes["num_threshold"][0])
+    forest = fp.Forest.from_model(model)
+    rows = np.array([[-np.inf], [-1e308], [0.0], [1e308], [np.inf], [np.nan]])
+    expected = raw(model, rows)
+    assert len(np.unique(expected)) == 2
+    np.testing.assert_array_equal(forest.predict(rows), expected)
+    same(raw(forest.to_native(), rows), expected)
+
+
 # The model written
 
 
