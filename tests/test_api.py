@@ -400,6 +400,8 @@ def test_bad_data_is_refused_with_a_reason():
     with pytest.raises(ValueError, match="3 columns, but the model was trained on 10"):
         fp.prune(FOREST, X[:, :3], Y)
     with pytest.raises(fp.UnsupportedModelError):
+        fp.prune(["a model"], X, Y)
+    with pytest.raises(FileNotFoundError, match="there is no file a model"):
         fp.prune("a model", X, Y)
 
 
