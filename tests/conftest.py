@@ -12,13 +12,18 @@ collect_ignore = []
 if INTERPRETED:
     collect_ignore += [
         "test_api.py",
+        "test_catboost.py",
         "test_demo.py",
         "test_estimators.py",
+        "test_lightgbm.py",
+        "test_model_files.py",
         "test_path.py",
         "test_readme.py",
         "test_search.py",
+        "test_sklearn_hist.py",
         "test_subset.py",
         "test_subtree_rule.py",
+        "test_xgboost.py",
     ]
 
 settings.register_profile(

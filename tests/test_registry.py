@@ -31,3 +31,31 @@ def test_anybody_can_register_a_library(monkeypatch):
     registry.register("woods", "woods_interop")
     assert fp.Forest.from_model(model) is forest
     assert forest.to_native() == ("Model", 2)
+
+
+def test_writing_without_the_library_tells_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(registry, "_MODULES", dict(registry._MODULES))
+    monkeypatch.syspath_prepend(tmp_path)
+    for needed in ("nosuchwoods", "nosuchbark"):
+        (tmp_path / f"{needed}_interop.py").write_text(f"import {needed}")
+    registry.register("nosuchwoods", "nosuchwoods_interop")
+    forest = small(origin=fp.Origin("nosuchwoods", "Model"))
+    with pytest.raises(ModuleNotFoundError, match="must be installed: pip install nosuchwoods"):
+        forest.to_native()
+    # What is missing may be something else.
+    registry.register("nosuchwoods", "nosuchbark_interop")
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nosuchbark'"):
+        forest.to_native()
+
+
+def test_containers_of_a_library_are_opened(monkeypatch):
+    monkeypatch.setattr(registry, "_MODULES", dict(registry._MODULES))
+    module = types.ModuleType("woods_interop")
+    module.table_of = lambda thing: getattr(thing, "rows", None)
+    monkeypatch.setitem(sys.modules, "woods_interop", module)
+    registry.register("woods", "woods_interop")
+    container = type("Rows", (), {"__module__": "woods.data", "rows": [[1.0]]})()
+    other = type("Other", (), {"__module__": "woods.data"})()
+    assert registry.table_of(container) == [[1.0]]
+    assert registry.table_of(other) is other
+    assert registry.table_of(container.rows) is container.rows

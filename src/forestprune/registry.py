@@ -58,7 +58,16 @@ def exporter_for(library: str) -> ModuleType:
             f"This forest came from {library!r}, which is not among the registered libraries "
             f"({_known()}). Register its module with forestprune.registry.register() first."
         )
-    return importlib.import_module(_MODULES[library])
+    try:
+        return importlib.import_module(_MODULES[library])
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        raise ModuleNotFoundError(
+            f"To write this forest as a model again, {library} must be installed: pip install "
+            f"{library}",
+            name=library,
+        ) from error
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd  # CatBoost needs it, too
-from catboost import (  # type: ignore[import-untyped, unused-ignore]
+from catboost import (
     CatBoost,
     CatBoostError,
     CatBoostRegressor,
