@@ -24,6 +24,7 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/timing.py
 	$(BIN)/python benchmarks/subtree_timing.py
+	$(BIN)/python benchmarks/interop.py
 
 # About an hour on two cores; needs the data sets. What was done is kept, so it can be stopped.
 frontier: .venv/.bench
