@@ -326,8 +326,6 @@ def test_models_that_do_not_add_up_to_y_are_pruned_without_it():
         fp.prune(model, X, Y, max_nodes=100)
     with pytest.raises(ValueError, match="Leave y out"):
         fp.prune(model, X, max_nodes=100, X_val=X_VAL, y_val=Y_VAL)
-    with pytest.raises(ValueError, match="Leave y out"):
-        fp.ForestPruneRegressor(model, max_nodes=100).fit(X, Y)
     path = fp.prune_path(model, X)
     with pytest.raises(ValueError, match="Leave y out"):
         path.score(X_VAL, Y_VAL)

@@ -3,11 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -19,18 +25,16 @@ from forestprune import ForestPruneRegressor, ForestPruneRegressorCV, Unsupporte
 X, Y = make_friedman1(300, noise=1.0, random_state=0)
 X_TEST, Y_TEST = make_friedman1(200, noise=1.0, random_state=1)
 
-BOOTSTRAP = {
-    "check_sample_weight_equivalence_on_dense_data": "a bootstrap draws rows whatever they weigh"
-}
-FOLDS = {
-    "check_sample_weight_equivalence_on_dense_data": "folds are made of rows whatever they weigh"
-}
+WEIGHTED = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
+BOOTSTRAP = dict.fromkeys(WEIGHTED, "a bootstrap draws rows whatever they weigh")
+FOLDS = dict.fromkeys(WEIGHTED, "folds are made of rows whatever they weigh")
 
 
 # As scikit-learn's own estimator, alone, does not pass it either.
-BOOSTING = {
-    "check_sample_weight_equivalence_on_dense_data": "rows without weight still set thresholds"
-}
+BOOSTING = dict.fromkeys(WEIGHTED, "rows without weight still set thresholds")
 
 
 def expected_failures(estimator):
@@ -245,3 +249,27 @@ def test_one_fold_has_no_standard_error():
     np.testing.assert_array_equal(small.path_.validation.standard_errors, 0.0)
     with pytest.raises(ValueError, match="at least two folds"):
         ForestPruneRegressorCV(Unfittable(), cv=one, one_standard_error=True).fit(X, Y)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "quantile"])
+def test_models_that_do_not_add_up_to_y_are_pruned_towards_what_they_say(loss):
+    X, y = make_friedman1(200, random_state=0)
+    full = HistGradientBoostingRegressor(loss=loss, quantile=0.7, max_iter=30).fit(X, y)
+    small = ForestPruneRegressor(clone(full), max_nodes=150, validation_fraction=0.2).fit(X, y)
+    folds = ForestPruneRegressorCV(full, max_nodes=150, n_alphas=10, cv=2).fit(X, y)
+    for estimator in (small, folds):
+        assert 0 < estimator.pruned_.n_nodes <= 150
+        np.testing.assert_allclose(estimator.predict(X), estimator.estimator_.predict(X))
+        assert r2_score(full.predict(X), estimator.predict(X)) > 0.7
+    # Folds are scored by the raw predictions of the fold's own full model.
+    assert folds.path_.validation.full == 1.0
+
+
+def test_sparse_rows():
+    X, y = make_friedman1(100, random_state=0)
+    X[X < 0.3] = 0.0
+    rows = sparse.csr_matrix(X)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    small = ForestPruneRegressor(forest, max_nodes=60).fit(rows, y)
+    dense = ForestPruneRegressor(forest, max_nodes=60).fit(X, y)
+    np.testing.assert_array_equal(small.predict(rows), dense.predict(X))

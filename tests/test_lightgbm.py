@@ -940,3 +940,14 @@ def test_trees_may_differ_where_it_makes_no_difference(first, second):
     rows = rows_for(forest, X)
     same(forest.predict(rows), raw(model, rows))
     same(raw(forest.to_native(), rows), raw(model, rows))
+
+
+@pytest.mark.filterwarnings("ignore:categorical_feature")
+def test_columns_that_the_parameters_name():
+    """LightGBM writes their names into its text and then cannot read it."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.integers(0, 4, 100), "b": pd.Categorical(list("xy") * 50)})
+    params = {"categorical_feature": "name:a", "verbose": -1, "num_threads": 1}
+    booster = lgb.train(params, lgb.Dataset(frame, frame.a * 2.0), 3)
+    native = fp.Forest.from_model(booster).to_native()
+    same(native.predict(frame), booster.predict(frame))

@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import (
     BaggingRegressor,
@@ -23,9 +24,10 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
@@ -114,13 +116,16 @@ def test_skops_files_with_anything_else_are_refused(models, friedman, tmp_path):
 @pytest.mark.parametrize("suffix", ["joblib", "skops"])
 def test_pipelines_in_files(suffix, frozen, friedman, tmp_path):
     X, y = friedman
-    pipeline = make_pipeline(StandardScaler(), RandomForestRegressor(2, max_depth=3)).fit(X, y)
+    prepare = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), [0, 1, 2, 3]), (OneHotEncoder(), [4])
+    )
+    pipeline = make_pipeline(prepare, RandomForestRegressor(2, max_depth=3)).fit(X, y)
     model = FrozenEstimator(pipeline) if frozen else pipeline
     path = tmp_path / f"model.{suffix}"
     (joblib if suffix == "joblib" else pytest.importorskip("skops.io")).dump(model, path)
     source = Source.of(path)
     assert [name for name, _ in source.pipeline.steps] == [
-        "standardscaler",
+        "columntransformer",
         "randomforestregressor",
     ]
     np.testing.assert_allclose(source.forest.predict(source.transform(X)), pipeline.predict(X))

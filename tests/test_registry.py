@@ -40,7 +40,7 @@ def test_writing_without_the_library_tells_what_to_install(monkeypatch, tmp_path
         (tmp_path / f"{needed}_interop.py").write_text(f"import {needed}")
     registry.register("nosuchwoods", "nosuchwoods_interop")
     forest = small(origin=fp.Origin("nosuchwoods", "Model"))
-    with pytest.raises(ModuleNotFoundError, match="must be installed: pip install nosuchwoods"):
+    with pytest.raises(ModuleNotFoundError, match="not installed: pip install nosuchwoods"):
         forest.to_native()
     # What is missing may be something else.
     registry.register("nosuchwoods", "nosuchbark_interop")

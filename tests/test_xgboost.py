@@ -741,11 +741,6 @@ def test_models_that_know_only_codes_take_those_of_the_frame(coloured):
     assert forest.to_native().feature_types == ["float", "c", "c"]
 
 
-def test_names_that_the_library_garbled_are_not_known():
-    column = {"offsets": np.array([0, 1, 2]), "values": np.array([-61, 97], np.int8)}
-    assert interop._names(column) == ()
-
-
 # What is refused
 
 
@@ -959,3 +954,47 @@ def test_number_of_features_is_not_that_of_the_splits():
     X[:, 0] = np.arange(20)
     forest = fp.Forest.from_model(regressor()(0).fit(X, X[:, 0]))
     assert forest.n_features == forest.to_native().n_features_in_ == N_FEATURES
+
+
+# Names
+
+
+def test_names_and_attributes_in_any_script(friedman):
+    X, y = friedman
+    names = ["größe", "ширина", "a b", 'quo"te', *map(str, range(X.shape[1] - 4))]
+    frame = pd.DataFrame(X, columns=names)
+    model = regressor()(0).fit(frame, y)
+    model.get_booster().set_attr(note="über")
+    native = fp.prune(model, frame, y, max_nodes=60).to_native()
+    assert list(native.feature_names_in_) == names
+    assert native.get_booster().attr("note") == "über"
+    assert native.predict(frame).shape == y.shape
+
+
+@pytest.mark.parametrize("names", [["x", "y", "z", "ü"], ["Köln", "Berlin", "Bonn", "München"]])
+def test_names_of_categories_that_xgboost_damages_are_refused(names):
+    if not hasattr(xgb.DMatrix, "get_categories"):
+        pytest.skip("older versions do not keep names of categories")
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(0, 4, 100)
+    frame = pd.DataFrame({"c": pd.Categorical(np.array(names)[chosen])})
+    model = regressor(enable_categorical=True)(0).fit(frame, chosen)
+    with pytest.raises(fp.UnsupportedModelError, match="letters outside ASCII"):
+        fp.Forest.from_model(model)
+
+
+def test_a_number_for_missing_values_does_not_go_with_names_of_categories():
+    if not hasattr(xgb.DMatrix, "get_categories"):
+        pytest.skip("older versions do not keep names of categories")
+    frame = pd.DataFrame({"c": pd.Categorical(list("uvw") * 20), "n": np.arange(60.0)})
+    model = regressor(enable_categorical=True, missing=0)(0).fit(frame, np.arange(60.0))
+    with pytest.raises(fp.UnsupportedModelError, match=r"here missing=0.*Put NaN into the data"):
+        fp.Forest.from_model(model)
+
+
+def test_a_base_margin_is_refused(friedman):
+    X, y = friedman
+    forest = fp.Forest.from_model(regressor()(0).fit(X, y))
+    rows = xgb.DMatrix(X, base_margin=np.ones(len(X)))
+    with pytest.raises(ValueError, match="without a base margin is required"):
+        forest.predict(rows)

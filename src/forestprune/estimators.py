@@ -12,11 +12,12 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from forestprune.api import prune, prune_path
+from forestprune.forest import Forest
 from forestprune.options import Joint, Options, Polish, Rule, Weighting, require, require_number
 from forestprune.path import Budget, PruningPath, Validation, check_quality
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
-from forestprune.source import is_a
+from forestprune.source import Source, is_a
 
 
 class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,12 +53,16 @@ class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # ty
                 "data with X.reshape(1, -1) if it is one row."
             )
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self.pruned_.predict(X, n_jobs=self.n_jobs)
+        if _adds_up_to_y(self.pruned_.forest):
+            return self.pruned_.predict(X, n_jobs=self.n_jobs)
+        predicted: NDArray[np.float64] = self.estimator_.predict(X)
+        return predicted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
@@ -75,13 +80,13 @@ class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # ty
             max_bytes=self.max_bytes,
         )
 
-    def _model(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+    def _source(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Source:
         """Return the estimator as it is if it is fitted, else a clone fitted to the rows."""
         if _is_fitted(self.estimator):
-            return self.estimator
+            return Source.of(self.estimator)
         if is_a(self.estimator, "sklearn.frozen", "FrozenEstimator"):
             raise NotFittedError("A FrozenEstimator must be fitted before it is pruned.")
-        return _fit(clone(self.estimator), X, y, sample_weight)
+        return Source.of(_fit(clone(self.estimator), X, y, sample_weight))
 
     def _finish(self, pruned: PrunedForest) -> None:
         self.pruned_ = pruned
@@ -96,7 +101,9 @@ class ForestPruneRegressor(_PrunedRegressor):
     ----------
     estimator : regressor
         A tree ensemble, or a Pipeline that ends in one. A fitted one is used as it is; mind that
-        cloning, as in a grid search, makes it unfitted unless it is in a FrozenEstimator.
+        cloning, as in a grid search, makes it unfitted unless it is in a FrozenEstimator. If its
+        trees do not add up to y, as with a log link or a quantile loss, it is fitted to y and
+        pruned towards what it then says.
     alpha, max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
         How small: as for :func:`forestprune.prune`.
     validation_fraction : float or None
@@ -225,11 +232,13 @@ class ForestPruneRegressor(_PrunedRegressor):
                 "tolerance and one_standard_error need rows to choose by: set "
                 "validation_fraction, such as 0.25, or use ForestPruneRegressorCV."
             )
+        source = self._source(X, y, sample_weight)
+        comparable = _adds_up_to_y(source.forest)
         self._finish(
             prune(
-                self._model(X, y, sample_weight),
+                source,
                 X,
-                y,
+                y if comparable else None,
                 alpha=self.alpha,
                 max_nodes=self.max_nodes,
                 max_trees=self.max_trees,
@@ -238,7 +247,7 @@ class ForestPruneRegressor(_PrunedRegressor):
                 tolerance=self.tolerance,
                 one_standard_error=self.one_standard_error,
                 X_val=X_val,
-                y_val=y_val,
+                y_val=y_val if comparable else None,
                 sample_weight=sample_weight,
                 sample_weight_val=weights_val,
                 n_alphas=self.n_alphas,
@@ -260,7 +269,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
     Parameters
     ----------
     estimator : regressor
-        A tree ensemble, or a Pipeline that ends in one.
+        A tree ensemble, or a Pipeline that ends in one; see :class:`ForestPruneRegressor`.
     cv : int, splitter or iterable
         The folds, as for scikit-learn's `check_cv`.
     max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
@@ -275,7 +284,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
     path_ : PruningPath
         The path of the forest fitted to all rows, with the folds' scores as its `validation`.
     scores_ : float64 array of shape (n_alphas, n_folds)
-        R squared in each fold.
+        R squared in each fold, of y or, if trees do not add up to it, of what the full model says.
     alpha_, shrinkage_ : float
         The alpha and the shrinkage chosen; without refitted leaves the latter means nothing.
     pruned_ : PrunedForest
@@ -368,9 +377,9 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         shrinkages = Options.of(self._options()).shrinkages
         # One is what the options say in any case.
         tried = shrinkages if len(shrinkages) > 1 else [None]
-        model = self._model(X, y, sample_weight)
+        source = self._source(X, y, sample_weight)
         paths = [
-            self._path(model, X, y, sample_weight, self.alphas, shrinkage) for shrinkage in tried
+            self._path(source, X, y, sample_weight, self.alphas, shrinkage) for shrinkage in tried
         ]
         scored = [
             self._score_fold(paths, tried, X, y, sample_weight, train, test)
@@ -400,7 +409,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
 
     def _path(
         self,
-        model: Any,
+        source: Source,
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
@@ -408,9 +417,9 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         shrinkage: float | None,
     ) -> PruningPath:
         return prune_path(
-            model,
+            source,
             X,
-            y,
+            y if _adds_up_to_y(source.forest) else None,
             alphas=alphas,
             n_alphas=self.n_alphas,
             sample_weight=sample_weight,
@@ -437,11 +446,12 @@ class ForestPruneRegressorCV(_PrunedRegressor):
 
         X_train, y_train, w_train = part(train)
         X_test, y_test, w_test = part(test)
-        model = self._model(X_train, y_train, w_train)
+        source = self._source(X_train, y_train, w_train)
+        y_scored = y_test if _adds_up_to_y(source.forest) else None
         all_scores, full = [], np.nan
         for path, shrinkage in zip(paths, shrinkages, strict=True):
-            fold = self._path(model, X_train, y_train, w_train, np.array(path.alphas), shrinkage)
-            validation = fold.validate(X_test, y_test, sample_weight=w_test, n_jobs=self.n_jobs)
+            fold = self._path(source, X_train, y_train, w_train, np.array(path.alphas), shrinkage)
+            validation = fold.validate(X_test, y_scored, sample_weight=w_test, n_jobs=self.n_jobs)
             # A path that ends early ends at the full model, the solution for smaller alphas too.
             scores = np.full(len(path), validation.scores[-1])
             scores[: validation.scores.size] = validation.scores
@@ -456,6 +466,11 @@ def _summary(scores: NDArray[np.float64], full: float) -> Validation:
     # One fold cannot say how much they scatter.
     spread = scores.std(axis=0, ddof=min(1, folds - 1))
     return Validation(scores.mean(axis=0), spread / np.sqrt(folds), full)
+
+
+def _adds_up_to_y(forest: Forest) -> bool:
+    """Tell whether trees can be pruned against y; if not, it is against what the model says."""
+    return forest.origin is None or forest.origin.predicts == "y"
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -162,9 +162,11 @@ class Forest:
         Parameters
         ----------
         model : object
-            A fitted scikit-learn tree or tree ensemble for regression: DecisionTree, ExtraTree,
-            RandomForest, ExtraTrees, Bagging over trees, GradientBoosting,
-            HistGradientBoosting.
+            A fitted tree ensemble for regression. Of scikit-learn: DecisionTree, ExtraTree,
+            RandomForest, ExtraTrees, Bagging over trees, GradientBoosting, HistGradientBoosting.
+            Of XGBoost: XGBRegressor, XGBRFRegressor, Booster. Of LightGBM: LGBMRegressor, Booster.
+            Of CatBoost: CatBoostRegressor, CatBoost. Early-stopped models are read as their
+            `predict` uses them by default.
 
         Examples
         --------
@@ -183,7 +185,8 @@ class Forest:
         """Read a model file of any supported library.
 
         Files of joblib and pickle run code when they are loaded: load only those of people you
-        trust. All the others hold data only.
+        trust. All the others hold data only. A file of XGBoost is read as a Booster, with all its
+        trees, even if training went on beyond the best iteration.
 
         Parameters
         ----------
@@ -354,7 +357,7 @@ class Forest:
         Parameters
         ----------
         X : array-like of shape (m, n_features)
-            numpy, pandas or polars.
+            numpy, pandas, polars or lists; sparse, or a container of the library, if it takes that.
         n_jobs : int or None
             Threads; None takes every core.
 

@@ -30,7 +30,7 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     "sparse": ("refuse", "zero", "missing"),
 }
 
-_ZERO = float(np.float32(1e-35))
+ZERO = float(np.float32(1e-35))
 """Numbers not further than this from zero are zero, where zero counts as missing."""
 
 
@@ -200,7 +200,7 @@ class InputSpec:
         for column in self.truncated:
             np.trunc(matrix[:, column], out=matrix[:, column])
         for column in self.zero_is_missing:
-            matrix[np.abs(matrix[:, column]) <= _ZERO, column] = np.nan
+            matrix[np.abs(matrix[:, column]) <= ZERO, column] = np.nan
         if self.missing_number is not None:
             matrix[matrix == matrix.dtype.type(self.missing_number)] = np.nan
         return matrix

@@ -96,7 +96,11 @@ class PrunedForest:
             return path.stat().st_size
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return predictions for the rows of `X`: of the raw rows if the model was a pipeline."""
+        """Return what the trees add up to for the rows of `X`.
+
+        For models with a link function that is not what ``to_native().predict(X)`` returns, which
+        has gone through it. If the model was a pipeline, `X` is what the pipeline takes.
+        """
         rows = X if self.source is None else self.source.transform(X)
         return self.forest.predict(rows, n_jobs=n_jobs)
 

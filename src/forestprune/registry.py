@@ -64,8 +64,7 @@ def exporter_for(library: str) -> ModuleType:
         if error.name != library:
             raise
         raise ModuleNotFoundError(
-            f"To write this forest as a model again, {library} must be installed: pip install "
-            f"{library}",
+            f"Models of {library} need {library}, which is not installed: pip install {library}",
             name=library,
         ) from error
 

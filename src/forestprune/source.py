@@ -40,6 +40,8 @@ class Source:
 
         See :meth:`Forest.from_file` for files, and whose files to trust.
         """
+        if isinstance(model, Source):
+            return model
         if isinstance(model, str | os.PathLike):
             model = registry.load_model(model)
         while is_a(model, "sklearn.frozen", "FrozenEstimator"):

@@ -7,6 +7,7 @@ after the other, and wrong sizes would end the process.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from forestprune.build import RawTree
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest import Forest
+from forestprune.inputs import ZERO
 
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = 0, 1, 2
 """What a split takes for missing: bits 2 and 3 of its decision type."""
@@ -23,8 +25,7 @@ NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = 0, 1, 2
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 
 # Numbers this close to zero are zero for LightGBM, when it compares as well.
-_ZERO = float(np.float32(1e-35))
-_BELOW_ZERO = float(np.nextafter(-_ZERO, -np.inf))
+_BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
 
 # A threshold is infinite where all numbers go one way and missing ones the other. Infinite numbers
 # come in as the largest finite ones, so this says the same.
@@ -84,7 +85,11 @@ def compose_model(model: ModelText) -> str:
         lines += ["", f"Tree={number}", *(f"{key}={value}" for key, value in fields.items()), ""]
     lines += ["", "end of trees", ""]
     if model.parameters:
-        lines += ["parameters:", model.parameters]
+        # Names of columns are what LightGBM writes there but cannot read.
+        unnamed = re.sub(
+            r"(?m)^\[categorical_feature: name:.*\]$", "[categorical_feature: ]", model.parameters
+        )
+        lines += ["parameters:", unnamed]
     return "\n".join(lines) + f"\npandas_categorical:{json.dumps(model.pandas_categorical)}\n"
 
 
@@ -157,8 +162,8 @@ def _numbers(fields: dict[str, str], key: str, size: int, dtype: Any = np.float6
 
 def _as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return thresholds that do the same where numbers close to zero are not made zero."""
-    threshold = np.where((threshold >= 0) & (threshold < _ZERO), _ZERO, threshold)
-    threshold = np.where((threshold < 0) & (threshold >= -_ZERO), _BELOW_ZERO, threshold)
+    threshold = np.where((threshold >= 0) & (threshold < ZERO), ZERO, threshold)
+    threshold = np.where((threshold < 0) & (threshold >= -ZERO), _BELOW_ZERO, threshold)
     return np.nan_to_num(threshold, nan=np.nan, posinf=_BEYOND, neginf=-_BEYOND)
 
 

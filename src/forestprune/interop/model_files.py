@@ -34,6 +34,7 @@ _JSON_KEYS = {
 # scikit-learn's trees and boosting are made of. None of them runs what the file brings along.
 _TRUSTED = {
     "functools.partial",
+    "numpy.dtype",
     "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",

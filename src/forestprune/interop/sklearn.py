@@ -175,6 +175,7 @@ _WHY_NOT = {
     "Pipeline": "Pass its last step, and X as that step sees it.",
     "GridSearchCV": "Pass its best_estimator_.",
     "RandomizedSearchCV": "Pass its best_estimator_.",
+    "TransformedTargetRegressor": "Pass its regressor_, and y as that one sees it.",
 }
 
 
@@ -203,6 +204,7 @@ def from_model(model: Any) -> Forest:
             feature_names=None if names is None else tuple(names.tolist()),
             dtype="float32",
             ensure_all_finite="allow-nan" if _takes_nan(model, parts.trees[0]) else True,
+            sparse="zero",
         ),
         origin=Origin("sklearn", cls.__name__, _describe(model, parts), _predicts(model)),
         tree_extras=parts.extras | {"random_state": seeds},

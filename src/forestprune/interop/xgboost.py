@@ -9,6 +9,7 @@ What is written differs from what was read in this:
 
 - `best_iteration`, where there was one, is the last round; `best_score`, a score of the model
   before, is gone, and so is `evals_result()`.
+- `base_score`, if it was given, is the constant of the pruned model: XGBoost predicts with it.
 - Weights of dart are in the leaves; all trees have weight 1.
 - Rounds of equally many trees keep `num_parallel_tree` true. Otherwise every tree becomes a round
   of its own, but for XGBRFRegressor, whose trees are always one round.
@@ -113,7 +114,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     cls = _CLASSES[origin.model_class]
     forest = with_a_tree(forest)
     state = copy.deepcopy(dict(origin.state))  # lists in it become parameters of the model
-    text = bytearray(json.dumps(state["model"]).encode())
+    text = bytearray(_json(state["model"]).encode())
     blank = ubjson.loads(_load(text).save_raw("ubj"))
     rest = _set_constant(blank, forest)
 
@@ -136,9 +137,10 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         if model.num_parallel_tree is not None:
             model.num_parallel_tree = per_round
         if model.base_score is not None and blank["learner"]["objective"]["name"] in _PLAIN:
+            # Any set_params() hands it to the library again, where it would be the constant.
             model.base_score = float(np.float32(forest.base[0]))
     if state["config"]["version"] == json.loads(booster.save_config())["version"]:
-        booster.load_config(json.dumps(state["config"]))
+        booster.load_config(_json(state["config"]))
     return model
 
 
@@ -153,6 +155,11 @@ def table_of(container: Any) -> Any:
         raise ValueError(
             "This DMatrix was made from a data frame with categories, and has codes of its own for "
             "them. Pass the data frame itself."
+        )
+    if container.get_float_info("base_margin").size:
+        raise ValueError(
+            "A DMatrix without a base margin is required: XGBoost adds it to what the trees "
+            "predict, the forest would not. Pass the rows themselves."
         )
     try:
         rows = container.get_data()
@@ -242,6 +249,11 @@ def _document(booster: Any) -> dict[str, Any]:
             f"A Booster that was trained or loaded is required: {_first_line(error)}"
         ) from error
     return document
+
+
+def _json(document: Any) -> str:
+    # XGBoost takes escapes such as \\u00fc for six letters.
+    return json.dumps(document, ensure_ascii=False)
 
 
 def _body(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -372,14 +384,22 @@ def _input(model: Any, booster: Any, body: Mapping[str, Any]) -> InputSpec:
     if names == [str(i) for i in range(n_features)]:
         names = None  # the frame had none, its columns were numbered
     missing = getattr(model, "missing", None)
+    number = None if missing is None or np.isnan(missing) else float(missing)
+    categories = _categories(booster.feature_types, body)
+    if number is not None and categories is not None and any(categories):
+        raise UnsupportedModelError(
+            f"A number that stands for missing values, here missing={number:g}, is read only for "
+            "models without names of categories: XGBoost looks for it among codes that are not "
+            "those of the model. Put NaN into the data instead."
+        )
     return InputSpec(
         n_features=n_features,
         feature_names=None if names is None else tuple(names),
         dtype="float32",
         ensure_all_finite=False,
-        categories=_categories(booster.feature_types, body),
+        categories=categories,
         unseen="refuse",
-        missing_number=None if missing is None or np.isnan(missing) else float(missing),
+        missing_number=number,
         sparse="missing",
     )
 
@@ -402,8 +422,10 @@ def _names(column: Mapping[str, Any] | None) -> Categories:
     if "offsets" not in column:
         return tuple(column["values"].tolist())
     letters = column["values"].tobytes()
-    try:
-        return tuple(letters[a:b].decode() for a, b in pairwise(column["offsets"].tolist()))
-    except UnicodeDecodeError:
-        # XGBoost 3.2 counts letters where it should count bytes; what names there were is lost.
-        return ()
+    if not letters.isascii():
+        raise UnsupportedModelError(
+            "XGBoost stores names of categories with letters outside ASCII so that they cannot be "
+            "told apart again: it counts letters where it should count bytes. Rename these "
+            "categories, or replace them by their codes, and train again."
+        )
+    return tuple(letters[a:b].decode() for a, b in pairwise(column["offsets"].tolist()))
