@@ -962,7 +962,7 @@ def test_number_of_features_is_not_that_of_the_splits():
 def test_names_and_attributes_in_any_script(friedman):
     X, y = friedman
     names = ["größe", "ширина", "a b", 'quo"te', *map(str, range(X.shape[1] - 4))]
-    frame = pd.DataFrame(X, columns=names)
+    frame = X.set_axis(names, axis=1)
     model = regressor()(0).fit(frame, y)
     model.get_booster().set_attr(note="über")
     native = fp.prune(model, frame, y, max_nodes=60).to_native()
