@@ -19,6 +19,11 @@ from forestprune.trunks import Limits, Trunks
 ROWS, TREES = (60, 4) if INTERPRETED else (400, 12)
 
 
+@pytest.fixture(autouse=True)
+def _small_forests_have_trunks(monkeypatch):
+    monkeypatch.setattr(subtree_descent, "LARGE", 0)
+
+
 def begun(case, shrinkage, alpha, begin):
     """Return a descent that keeps what is best at alpha `begin`, on whole trees, and a price."""
     descent = SubtreeDescent(pose(case, shrinkage))

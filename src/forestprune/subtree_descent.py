@@ -28,6 +28,9 @@ AHEAD = 0.12
 DEEP = 0.2
 """Nodes a tree, relative to rows, from which on trunks pay: a node takes longer than a row."""
 
+LARGE = 100_000
+"""Nodes of all trees from which on trunks pay: in a new installation they have to be compiled."""
+
 
 class SubtreeDescent:
     """Which part of each tree of a problem is kept now, and the way down from it.
@@ -66,7 +69,7 @@ class SubtreeDescent:
         self._costs = problem.split_costs
         self._serve_to = np.inf  # the alpha down to which the trunks were chosen
         self._limits: Limits | None = None
-        if self.trees.weight.size > DEEP * codes.size:
+        if self.trees.weight.size > max(LARGE, DEEP * codes.size):
             self._limits = Limits(self.trees, problem.split_costs)
         self._cut = Pruning(
             residual=problem.residual.copy(),
