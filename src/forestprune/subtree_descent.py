@@ -137,18 +137,22 @@ class SubtreeDescent:
         bool
             Whether a sweep without a change was reached.
         """
-        if alpha < self._serve_to:
+        just_chosen = alpha < self._serve_to
+        if just_chosen:
             self._choose_trunks(alpha)
         price = self._price(alpha)
         order = self.order[~np.isin(self.order, held)] if held else self.order
         last = self.sweeps + max_iter
         while self.sweeps < last:
             if not self._sweep(price, order):
-                if self._trunks_hold(price):
+                # Nothing has changed since they were chosen, or they still hold.
+                if just_chosen or self._trunks_hold(price):
                     return True
                 self._choose_trunks(alpha)
                 price = self._price(alpha)
+                just_chosen = True
                 continue
+            just_chosen = False
             # Trees that are kept answer to each other's changes before all are asked again.
             if self.problem.refit:
                 trees = self._trunks.trees
