@@ -163,6 +163,8 @@ class Problem:
     def split_price(self, alpha: float) -> SplitPrice:
         """Return what prunings cost at `alpha`, as kernels read it; rule "subtree"."""
         least = VALUE_TOLERANCE if self.refit else ROUNDING
+        # Where targets hardly vary beside what they are, gains are rounding long before.
+        least = max(least, 1e-14 * self.loss(self.residual))
         return SplitPrice(
             self.split_costs,
             alpha * self.variation,
