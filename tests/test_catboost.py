@@ -3,9 +3,6 @@
 import json
 import pickle
 import re
-import subprocess
-import sys
-import textwrap
 from dataclasses import asdict, replace
 
 import joblib
@@ -15,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import INTERPRETED
+from exported import predicts_alone
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -708,14 +706,7 @@ def test_pools_are_rows_to_prune_with(friedman):
 def test_the_model_predicts_where_the_package_is_not_installed(friedman, tmp_path):
     X, y = friedman
     native = fp.Forest.from_model(regressor("depthwise").fit(X, y)).truncate(2).to_native()
-    joblib.dump((native, X, native.predict(X)), tmp_path / "model.joblib")
-    script = """
-        import joblib, sys
-        sys.modules["forestprune"] = None
-        model, X, expected = joblib.load("model.joblib")
-        assert (model.predict(X) == expected).all()
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, check=True)
+    predicts_alone(native, X, tmp_path)
 
 
 @compiled_only

@@ -171,9 +171,12 @@ def test_frames_of_both_makes_predict_as_the_library_does():
 
 
 def test_underscores_stand_for_spaces():
-    spec = InputSpec(n_features=2, feature_names=("the_a", "b"))
+    spec = InputSpec(n_features=2, feature_names=("the_a", "b"), underscores=True)
     for name in ("the a", "the_a"):
         spec.matrix(pd.DataFrame({name: [1.0], "b": [2.0]}))
+    strict = InputSpec(n_features=2, feature_names=("the_a", "b"))
+    with pytest.raises(ValueError, match="Missing: 'the_a'; not seen at training: 'the a'"):
+        strict.matrix(pd.DataFrame({"the a": [1.0], "b": [2.0]}))
     with pytest.raises(ValueError, match="Missing: 'the_a'"):
         spec.matrix(pd.DataFrame({"thea": [1.0], "b": [2.0]}))
 

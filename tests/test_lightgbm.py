@@ -5,9 +5,6 @@ import io
 import json
 import pickle
 import re
-import subprocess
-import sys
-import textwrap
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 
@@ -18,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import INTERPRETED
+from exported import predicts_alone
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -710,14 +708,7 @@ def test_extras_cannot_replace_what_was_checked():
 def test_the_model_predicts_where_the_package_is_not_installed(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 3))
     native = fp.Forest.from_model(regressor().fit(X, X[:, 0])).truncate(2).to_native()
-    joblib.dump((native, X, native.predict(X)), tmp_path / "model.joblib")
-    script = """
-        import joblib, sys
-        sys.modules["forestprune"] = None
-        model, X, expected = joblib.load("model.joblib")
-        assert (model.predict(X) == expected).all()
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, check=True)
+    predicts_alone(native, X, tmp_path)
 
 
 # Files

@@ -3,9 +3,6 @@
 import io
 import json
 import pickle
-import subprocess
-import sys
-import textwrap
 from dataclasses import asdict, replace
 
 import joblib
@@ -15,6 +12,7 @@ import naive
 import numpy as np
 import pandas as pd
 import pytest
+from exported import predicts_alone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -385,14 +383,7 @@ def test_a_saved_forest_still_goes_back(name, friedman, tmp_path):
 def test_the_model_predicts_where_the_package_is_not_installed(friedman, tmp_path):
     X, y = friedman
     native = fp.Forest.from_model(RandomForestRegressor(3).fit(X, y)).truncate(2).to_native()
-    joblib.dump((native, X, native.predict(X)), tmp_path / "model.joblib")
-    script = """
-        import joblib, sys
-        sys.modules["forestprune"] = None
-        model, X, expected = joblib.load("model.joblib")
-        assert (model.predict(X) == expected).all()
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, check=True)
+    predicts_alone(native, X, tmp_path)
 
 
 def test_a_split_on_being_missing_has_no_finite_threshold():

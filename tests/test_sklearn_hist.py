@@ -3,9 +3,6 @@
 import io
 import json
 import pickle
-import subprocess
-import sys
-import textwrap
 from dataclasses import asdict, replace
 
 import joblib
@@ -15,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import INTERPRETED
+from exported import predicts_alone
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from sklearn._loss.loss import HalfSquaredError
@@ -595,14 +593,7 @@ def test_a_saved_forest_still_goes_back(name, tmp_path):
 def test_the_model_predicts_where_the_package_is_not_installed(tmp_path):
     table, y = mixed_table()
     native = fp.Forest.from_model(boosted().fit(table, y)).truncate(2).to_native()
-    joblib.dump((native, table, native.predict(table)), tmp_path / "model.joblib")
-    script = """
-        import joblib, sys
-        sys.modules["forestprune"] = None
-        model, X, expected = joblib.load("model.joblib")
-        assert (model.predict(X) == expected).all()
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, check=True)
+    predicts_alone(native, table, tmp_path)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="goes through pruning from the outside")

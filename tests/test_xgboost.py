@@ -2,9 +2,6 @@
 
 import json
 import pickle
-import subprocess
-import sys
-import textwrap
 from dataclasses import asdict, replace
 
 import joblib
@@ -12,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from exported import predicts_alone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -446,14 +444,7 @@ def test_exports_share_nothing_with_the_forest(friedman):
 def test_the_model_predicts_where_the_package_is_not_installed(friedman, tmp_path):
     X, y = friedman
     native = fp.Forest.from_model(regressor()(0).fit(X, y)).truncate(2).to_native()
-    joblib.dump((native, X, native.predict(X)), tmp_path / "model.joblib")
-    script = """
-        import joblib, sys
-        sys.modules["forestprune"] = None
-        model, X, expected = joblib.load("model.joblib")
-        assert (model.predict(X) == expected).all()
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, check=True)
+    predicts_alone(native, X, tmp_path)
 
 
 def test_as_the_last_step_of_a_pipeline(friedman):

@@ -12,7 +12,6 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from forestprune.api import prune, prune_path
-from forestprune.forest import Forest
 from forestprune.options import Joint, Options, Polish, Rule, Weighting, require, require_number
 from forestprune.path import Budget, PruningPath, Validation, check_quality
 from forestprune.progress import track
@@ -53,7 +52,7 @@ class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # ty
                 "data with X.reshape(1, -1) if it is one row."
             )
         validate_data(self, X, reset=False, skip_check_array=True)
-        if _adds_up_to_y(self.pruned_.forest):
+        if self.pruned_.forest.adds_up_to_y:
             return self.pruned_.predict(X, n_jobs=self.n_jobs)
         predicted: NDArray[np.float64] = self.estimator_.predict(X)
         return predicted
@@ -233,7 +232,7 @@ class ForestPruneRegressor(_PrunedRegressor):
                 "validation_fraction, such as 0.25, or use ForestPruneRegressorCV."
             )
         source = self._source(X, y, sample_weight)
-        comparable = _adds_up_to_y(source.forest)
+        comparable = source.forest.adds_up_to_y
         self._finish(
             prune(
                 source,
@@ -419,7 +418,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         return prune_path(
             source,
             X,
-            y if _adds_up_to_y(source.forest) else None,
+            y if source.forest.adds_up_to_y else None,
             alphas=alphas,
             n_alphas=self.n_alphas,
             sample_weight=sample_weight,
@@ -447,7 +446,7 @@ class ForestPruneRegressorCV(_PrunedRegressor):
         X_train, y_train, w_train = part(train)
         X_test, y_test, w_test = part(test)
         source = self._source(X_train, y_train, w_train)
-        y_scored = y_test if _adds_up_to_y(source.forest) else None
+        y_scored = y_test if source.forest.adds_up_to_y else None
         all_scores, full = [], np.nan
         for path, shrinkage in zip(paths, shrinkages, strict=True):
             fold = self._path(source, X_train, y_train, w_train, np.array(path.alphas), shrinkage)
@@ -466,11 +465,6 @@ def _summary(scores: NDArray[np.float64], full: float) -> Validation:
     # One fold cannot say how much they scatter.
     spread = scores.std(axis=0, ddof=min(1, folds - 1))
     return Validation(scores.mean(axis=0), spread / np.sqrt(folds), full)
-
-
-def _adds_up_to_y(forest: Forest) -> bool:
-    """Tell whether trees can be pruned against y; if not, it is against what the model says."""
-    return forest.origin is None or forest.origin.predicts == "y"
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -331,6 +331,11 @@ class Forest:
         return sizes
 
     @property
+    def adds_up_to_y(self) -> bool:
+        """Whether predictions can be compared with y, as far as the forest knows."""
+        return self.origin is None or self.origin.predicts == "y"
+
+    @property
     def memory(self) -> int:
         """Bytes that the arrays take."""
         return sum(array.nbytes for array in self._arrays().values())

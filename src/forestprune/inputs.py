@@ -28,6 +28,7 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     "numbers": ("codes", "values"),
     "unseen": ("missing", "refuse"),
     "sparse": ("refuse", "zero", "missing"),
+    "underscores": (False, True),
 }
 
 ZERO = float(np.float32(1e-35))
@@ -67,7 +68,10 @@ class InputSpec:
     missing_number : float or None
         A number that counts as missing in every column, besides NaN.
     sparse : {"refuse", "zero", "missing"}
-        What an entry that a sparse matrix does not store means, if one is taken at all.
+        What an entry that a sparse matrix does not store means, if one is taken at all. Such a
+        matrix is made dense.
+    underscores : bool
+        Whether the source library has put underscores in place of spaces in `feature_names`.
     """
 
     n_features: int
@@ -82,6 +86,7 @@ class InputSpec:
     zero_is_missing: tuple[int, ...] = ()
     missing_number: float | None = None
     sparse: Literal["refuse", "zero", "missing"] = "refuse"
+    underscores: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.n_features, np.integer):
@@ -216,8 +221,9 @@ class InputSpec:
                 )
             return
         expected = list(self.feature_names)
-        # LightGBM keeps names with underscores in place of spaces.
-        if expected in (names, [name.replace(" ", "_") for name in names]):
+        if self.underscores:
+            names = [name.replace(" ", "_") for name in names]
+        if names == expected:
             return
         known, given = set(expected), set(names)
         missing = [name for name in expected if name not in given]

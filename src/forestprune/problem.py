@@ -19,11 +19,14 @@ ROUNDING = 1e-11
 WEIGHT_TOLERANCE = 1e-8
 """The same where weights are free, which could be improved for ever by less and less."""
 
-NEXT_TO_NOTHING = 1e-10
-"""A cut whose square is a smaller share of its tree's largest one is not given a weight."""
-
 VALUE_TOLERANCE = 1e-6
 """The same where values of leaves are refitted."""
+
+LAST_DIGITS = 1e-14
+"""What squares of residuals are uncertain by, relative to those of the intercept alone."""
+
+NEXT_TO_NOTHING = 1e-10
+"""A cut whose square is a smaller share of its tree's largest one is not given a weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +167,7 @@ class Problem:
         """Return what prunings cost at `alpha`, as kernels read it; rule "subtree"."""
         least = VALUE_TOLERANCE if self.refit else ROUNDING
         # Where targets hardly vary beside what they are, gains are rounding long before.
-        least = max(least, 1e-14 * self.loss(self.residual))
+        least = max(least, LAST_DIGITS * self.loss(self.residual))
         return SplitPrice(
             self.split_costs,
             alpha * self.variation,

@@ -72,7 +72,7 @@ class Source:
         if y is None:
             return self.original.predict(X, n_jobs=n_jobs)
         origin = self.original.origin
-        if origin is not None and origin.predicts != "y":
+        if origin is not None and not self.original.adds_up_to_y:
             raise ValueError(
                 f"The trees of this {origin.model_class} add up to {origin.predicts}, which cannot "
                 "be compared with y. Leave y out: prune(model, X, ...) keeps to what the model "

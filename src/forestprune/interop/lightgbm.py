@@ -254,6 +254,7 @@ def _input_of(forest: Forest, text: ModelText) -> InputSpec:
     return InputSpec(
         n_features=n,
         feature_names=None if made_up else tuple(names),
+        underscores=True,
         ensure_all_finite=False,
         marked_categories=tuple(map(tuple, marked)),
         truncated=tuple(sorted(truncated)),
