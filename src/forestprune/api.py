@@ -1,13 +1,13 @@
 """prune() and prune_path(): the whole pipeline in a page."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.encoding import Encoding, encode
 from forestprune.exceptions import warn_caller
+from forestprune.opening import HeldOut, Opened, validated
 from forestprune.options import Options, require_count, require_number
 from forestprune.path import Budget, PruningPath, check_quality
 from forestprune.problem import cut_weighting
@@ -134,25 +134,27 @@ def prune(
             f"shrinkage={how.shrinkage!r} is to be chosen from, which needs validation rows: "
             f"{instead}."
         )
-    source, encoding, target, how = _open(model, X, y, sample_weight, how, max_depth)
+    opened, how = _open(model, X, y, sample_weight, how, max_depth)
     if not given:
-        solver = Solver(encoding, target, how, picked)
-        return PrunedForest.of(source, solver.solve_alone(1.0 if alpha is None else float(alpha)))
+        solver = Solver(opened.encoding, opened.target, how, picked)
+        return PrunedForest.of(
+            opened.source, solver.solve_alone(1.0 if alpha is None else float(alpha))
+        )
     shrinkages = how.shrinkages if held_out is not None else how.shrinkages[:1]
     # What is polished to a few trees, or may keep a few only, can be smaller further on.
     enough = max_nodes if max_trees is None and how.polish != "subset" else None
     points: list[Point] = []
     for shrinkage in track(shrinkages, "choosing the shrinkage", len(shrinkages)):
         options_now = how if len(shrinkages) == 1 else replace(how, shrinkage=shrinkage)
-        solver = Solver(encoding, target, options_now, picked)
-        path = PruningPath(source, tuple(solver.path(solver.grid(n_alphas), enough)))
+        solver = Solver(opened.encoding, opened.target, options_now, picked)
+        path = PruningPath(opened.source, tuple(solver.path(solver.grid(n_alphas), enough)))
         points += path.points
         if budget and not by_quality:
-            path = _validated(path, held_out, how)
+            path = validated(path, held_out, how.n_jobs)
             chosen = path.choose(budget, None, False, path.validation)
             points += _further_points(path, chosen, budget, solver)
     points.sort(key=lambda point: -point.alpha)
-    path = _validated(PruningPath(source, tuple(points)), held_out, how)
+    path = validated(PruningPath(opened.source, tuple(points)), held_out, how.n_jobs)
     small = path[path.choose(budget, tolerance, one_standard_error, path.validation)]
     if not small.n_trees:
         warn_caller(
@@ -225,38 +227,10 @@ def prune_path(
             f"A path has one shrinkage, got {how.shrinkage!r}. prune() and the estimators choose "
             "from several."
         )
-    source, encoding, target, how = _open(model, X, y, sample_weight, how, max_depth)
-    solver = Solver(encoding, target, how, max_trees)
+    opened, how = _open(model, X, y, sample_weight, how, max_depth)
+    solver = Solver(opened.encoding, opened.target, how, max_trees)
     grid = solver.grid(n_alphas) if given is None else given
-    return _validated(PruningPath(source, tuple(solver.path(grid))), held_out, how)
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Rows to choose by."""
-
-    X: Any
-    y: ArrayLike | None
-    sample_weight: ArrayLike | None
-
-    @classmethod
-    def of(
-        cls,
-        X_val: Any,
-        y_val: ArrayLike | None,
-        sample_weight_val: ArrayLike | None,
-        *,
-        labelled: bool,
-    ) -> "HeldOut | None":
-        """Return validation rows, if they are given; refuse half of them.
-
-        If the other rows are not `labelled`, these need not be.
-        """
-        if X_val is None and y_val is None and sample_weight_val is None:
-            return None
-        if X_val is None or (y_val is None and labelled):
-            raise ValueError("X_val and y_val must be given together.")
-        return cls(X_val, y_val, sample_weight_val)
+    return validated(PruningPath(opened.source, tuple(solver.path(grid))), held_out, how.n_jobs)
 
 
 def _open(
@@ -266,8 +240,8 @@ def _open(
     sample_weight: ArrayLike | None,
     options: Options,
     max_depth: int | None,
-) -> tuple[Source, Encoding, ArrayLike, Options]:
-    """Read the model, send the rows down its trees, fit the options to what is left of them."""
+) -> tuple[Opened, Options]:
+    """Open the model, and fit the options to what is left of its trees."""
     require_count("max_depth", max_depth, 1)
     if options.polish == "subset":
         check_solver(options.solver)
@@ -276,11 +250,7 @@ def _open(
         options = replace(
             options, weighting=cut_weighting(source.forest, options.weighting, max_depth)
         )
-        source = source.cut(max_depth)
-    rows = source.transform(X)
-    target = source.target(rows, y, options.n_jobs)
-    encoding = encode(source.forest, rows, sample_weight=sample_weight, n_jobs=options.n_jobs)
-    return source, encoding, target, options
+    return Opened.of(source, X, y, sample_weight, options.n_jobs, max_depth), options
 
 
 def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
@@ -288,15 +258,6 @@ def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
     if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (given < 0).any():
         raise ValueError(f"alphas must be a list of finite numbers, none negative; got {alphas!r}.")
     return np.unique(given)[::-1]
-
-
-def _validated(path: PruningPath, held_out: HeldOut | None, options: Options) -> PruningPath:
-    if held_out is None:
-        return path
-    validation = path.validate(
-        held_out.X, held_out.y, sample_weight=held_out.sample_weight, n_jobs=options.n_jobs
-    )
-    return replace(path, validation=validation)
 
 
 def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solver) -> list[Point]:

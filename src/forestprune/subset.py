@@ -5,12 +5,13 @@ are scaled to length 1, which makes every tolerance mean the same for all data.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from forestprune.subset_exact import (
     EXACT,
@@ -59,10 +60,13 @@ def best_subset(
     moments: ArrayLike,
     *,
     max_trees: int | None = None,
+    sizes: ArrayLike | None = None,
+    max_size: int | None = None,
     penalty: float = 0.0,
     ridge: float | ArrayLike = 0.0,
     solver: str = "heuristic",
     time_limit: float = 60.0,
+    starts: Sequence[ArrayLike] = (),
 ) -> SubsetSolution:
     """Minimise w'Gw - 2 m'w + sum of ridge_i w_i^2 + penalty * (number of non-zero w_i).
 
@@ -79,6 +83,9 @@ def best_subset(
         m.
     max_trees : int or None
         How many weights may be non-zero; None for any number.
+    sizes, max_size : array-like of shape (p,), int
+        What trees with non-zero weights may add up to, each with a size of its own, a positive
+        whole number. Instead of `max_trees`.
     penalty : float
         Price of each non-zero weight.
     ridge : float or array-like of shape (p,)
@@ -89,6 +96,9 @@ def best_subset(
         it is from the best; beyond a few dozen trees expect them to run into the time limit.
     time_limit : float
         Seconds that "scip" or "gurobi" may search. The heuristic's time comes on top.
+    starts : sequence of array-like
+        Selections of trees, by their numbers, from which the heuristic starts besides its own; of
+        one that is too large, the first trees that there is room for.
 
     Examples
     --------
@@ -104,11 +114,11 @@ def best_subset(
         raise ValueError(f"solver must be one of {known}; got {solver!r}.")
     if not time_limit > 0:
         raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit!r}.")
-    problem = _checked_problem(gram, moments, max_trees, penalty, ridge)
+    problem = _checked_problem(gram, moments, max_trees, sizes, max_size, penalty, ridge)
     library = None if solver == "heuristic" else import_solver(solver)
 
     search = _scaled(problem)
-    fit = search.best()
+    fit = search.best([search.selection(start) for start in starts])
     status, gap = "heuristic", nan
     if library is not None:
         exact = ExactProblem(search, fit)
@@ -136,7 +146,8 @@ class _Problem:
     moments: Floats
     ridge: Floats
     penalty: float
-    max_trees: int
+    sizes: NDArray[np.int64]
+    limit: int
 
     def objective(self, weights: Floats) -> float:
         fit = weights @ self.gram @ weights - 2 * (self.moments @ weights)
@@ -147,6 +158,8 @@ def _checked_problem(
     gram: ArrayLike,
     moments: ArrayLike,
     max_trees: int | None,
+    sizes: ArrayLike | None,
+    max_size: int | None,
     penalty: float,
     ridge: float | ArrayLike,
 ) -> _Problem:
@@ -177,14 +190,24 @@ def _checked_problem(
             f"max_trees must be a whole number of at least 1, or None for no limit; "
             f"got {max_trees!r}."
         )
-    limit = p if max_trees is None else min(int(max_trees), p)
-    return _Problem(G, m, np.broadcast_to(r, (p,)), float(penalty), limit)
+    each, limit = np.ones(p, np.int64), p if max_trees is None else min(int(max_trees), p)
+    if sizes is not None or max_size is not None:
+        if max_trees is not None or sizes is None or max_size is None:
+            raise ValueError("Give max_trees, or sizes and max_size together.")
+        each, limit = np.asarray(sizes), int(max_size)
+        if each.shape != (p,) or each.dtype.kind not in "iu" or (each < 1).any():
+            raise ValueError(
+                f"sizes must be {p} positive whole numbers, one for each column of gram; got "
+                f"{sizes!r}."
+            )
+    r = np.broadcast_to(r, (p,))
+    return _Problem(G, m, r, float(penalty), each.astype(np.int64), limit)
 
 
 def _scaled(problem: _Problem) -> "Search":
-    """Return the problem with columns of length 1, moments of at most 1, and no zero columns."""
+    """Return the problem with columns of length 1, moments of at most 1, none zero or too large."""
     diagonal = np.diag(problem.gram)
-    columns = np.flatnonzero(diagonal > 0)
+    columns = np.flatnonzero((diagonal > 0) & (problem.sizes <= problem.limit))
     zero = np.flatnonzero(diagonal <= 0)
     lengths = np.sqrt(diagonal[columns] + problem.ridge[columns])
     A = problem.gram[np.ix_(columns, columns)] / lengths / lengths[:, None]
@@ -207,7 +230,8 @@ def _scaled(problem: _Problem) -> "Search":
     return Search(
         A=A,
         b=moments / largest,
-        limit=min(problem.max_trees, columns.size),
+        sizes=problem.sizes[columns],
+        limit=min(problem.limit, int(problem.sizes[columns].sum())),
         penalty=penalty,
         largest_eigenvalue=float(eigenvalues[-1]),
         columns=columns,

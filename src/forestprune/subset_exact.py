@@ -45,7 +45,7 @@ class ExactProblem:
     positive semidefinite, it is
 
         min |Rv|^2 - 2 b'v + sum of D_i s_i + penalty * sum of z_i
-        with sum of z_i <= limit, v_i^2 <= s_i z_i, lower_i z_i <= v_i <= upper_i z_i.
+        with sum of sizes_i z_i <= limit, v_i^2 <= s_i z_i, lower_i z_i <= v_i <= upper_i z_i.
 
     Without the cones v_i^2 <= s_i z_i, which charge a small z_i with a large s_i, the relaxation to
     fractional z hardly knows that only few columns may be selected: a search over 15 columns took
@@ -72,7 +72,8 @@ class ExactProblem:
             return
 
         # From here in units in which all columns together explain 1.
-        self.p, self.limit, self.penalty = p, search.limit, search.penalty / self.scale
+        self.p, self.penalty = p, search.penalty / self.scale
+        self.sizes, self.limit = [int(size) for size in search.sizes], search.limit
         self.b = vectors[:, known] @ projection / np.sqrt(self.scale)
         self.start = np.zeros(p)
         self.start[fit.support] = fit.weights / np.sqrt(self.scale)
@@ -146,8 +147,8 @@ def solve_with_scip(
             square = variable(x[i] ** 2)
             model.addCons(v[i] * v[i] <= square * z[i])
             terms.append(exact.D[i] * square)
-    if exact.limit < p:
-        model.addCons(total(z) <= exact.limit)
+    if exact.limit < sum(exact.sizes):
+        model.addCons(total(exact.sizes[i] * z[i] for i in range(p)) <= exact.limit)
     # One square of each row of R, not of each pair of columns, shows that the sum is convex.
     rows = []
     for row, lower, upper in zip(exact.R, exact.row_lower, exact.row_upper, strict=True):
@@ -198,7 +199,7 @@ def solve_with_gurobi(
                 ub=np.where(exact.bounded, exact.upper, GRB.INFINITY),
             )
             z.Start, v.Start = (x != 0).astype(np.float64), x
-            model.addConstr(z.sum() <= exact.limit)
+            model.addConstr(np.array(exact.sizes) @ z <= exact.limit)
             objective = v @ (exact.R.T @ exact.R) @ v - 2 * (exact.b @ v) + exact.penalty * z.sum()
             for i in range(p):
                 if exact.bounded[i]:

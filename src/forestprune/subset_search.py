@@ -1,6 +1,8 @@
 """Best-subset selection without proof: thresholding, single moves, and shaking."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -23,13 +25,15 @@ SHAKING_WORK = 2e8
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The scaled problem, v'Av - 2 b'v + penalty * #(v) with #(v) <= limit, and ways to solve it.
+    """The scaled problem, v'Av - 2 b'v + penalty * #(v), and ways to solve it.
 
-    Column i of it is column ``columns[i]`` of the original, whose weight is ``units[i] * v[i]``.
+    The sizes of the columns with non-zero v add up to no more than the limit. Column i of it is
+    column ``columns[i]`` of the original, whose weight is ``units[i] * v[i]``.
     """
 
     A: Floats
     b: Floats
+    sizes: NDArray[np.int64]
     limit: int
     penalty: float
     largest_eigenvalue: float
@@ -40,9 +44,18 @@ class Search:
         """Return what is minimised."""
         return self.penalty * len(fit.support) - fit.explained
 
+    @cached_property
+    def most(self) -> int:
+        """How many columns a support may have at most."""
+        return int(np.searchsorted(np.cumsum(np.sort(self.sizes)), self.limit, side="right"))
+
+    def left(self, support: list[int]) -> int:
+        """Return how much the limit leaves for further columns; negative if it is exceeded."""
+        return self.limit - int(self.sizes[support].sum())
+
     def fit(self, support: ArrayLike, capacity: int | None = None, least: float = 0.0) -> Fit:
         """Fit the independent ones among the columns of `support`, from scratch."""
-        fit = Fit(self.A, self.b, self.limit if capacity is None else capacity)
+        fit = Fit(self.A, self.b, self.most if capacity is None else capacity)
         left = np.sort(np.asarray(support, dtype=np.intp))
         least = max(least, DEPENDENT)
         if fit.take_all(left, least):
@@ -54,22 +67,28 @@ class Search:
             left = np.delete(left, at)
         return fit
 
-    def best(self) -> Fit:
-        """Return the best fit from several starts; no single move improves it."""
+    def best(self, further: Sequence[ArrayLike] = ()) -> Fit:
+        """Return the best fit from several starts; no single move improves it.
+
+        `further` supports to start from must keep to the limit.
+        """
         forward = self.forward()
-        if self.penalty == 0 and self.limit == len(self.b):
+        if self.penalty == 0 and self.most == len(self.b):
             return self.descend(forward)  # least squares: other starts end in the same
         starts = [Fit(self.A, self.b, 0), forward, self.backward()]
-        fits = [self.descend(self.fit(self.threshold(start))) for start in starts]
+        supports = [self.threshold(start) for start in starts]
+        fits = [self.descend(self.fit(support)) for support in (*supports, *further)]
         return self.shake(min(fits, key=self.value))
 
     def forward(self) -> Fit:
         """Add the column that explains most, again and again; return the best on the way."""
-        fit = Fit(self.A, self.b, self.limit)
+        fit = Fit(self.A, self.b, self.most)
         best, best_value = 0, 0.0
         # Two columns may pay together where neither does alone, so it goes on for a while.
-        while len(fit.support) < min(self.limit, 2 * best + 10):
-            column, _ = _best_addition(fit, fit.add_gains(), IMPROVEMENT * fit.explained)
+        while len(fit.support) < min(self.most, 2 * best + 10):
+            gains = fit.add_gains()
+            gains[self.sizes > self.left(fit.support)] = -inf
+            column, _ = _best_addition(fit, gains, IMPROVEMENT * fit.explained)
             if column is None:
                 break
             fit.add(column)
@@ -78,21 +97,25 @@ class Search:
         return fit if best == len(fit.support) else self.fit(fit.support[:best])
 
     def backward(self) -> Fit:
-        """Drop from all columns the one that is missed least; return the best on the way."""
+        """Drop from all columns the one that is missed least for its size, again and again.
+
+        Return the best on the way.
+        """
         # Near dependence, no digit of the inverse would survive so many updates.
         fit = self.fit(np.arange(len(self.b)), capacity=len(self.b), least=1e-6)
         best, best_value = list[int](), 0.0
         while fit.support:
-            if len(fit.support) <= self.limit and (value := self.value(fit)) < best_value:
+            if self.left(fit.support) >= 0 and (value := self.value(fit)) < best_value:
                 best, best_value = list(fit.support), value
-            fit.drop(int(np.argmin(fit.drop_costs())))
+            fit.drop(int(np.argmin(fit.drop_costs() / self.sizes[fit.support])))
         return self.fit(best)
 
     def threshold(self, start: Fit) -> NDArray[np.intp]:
         """Return the support that iterative hard thresholding comes to from `start`.
 
         Each step minimises a bound on the objective that is separable and touches it at `v`, so
-        that the objective never rises.
+        that the objective never rises, as long as columns have the same size. Where they differ,
+        the largest weights that there is room for are kept.
         """
         v = np.zeros(len(self.b))
         v[start.support] = start.weights
@@ -102,9 +125,10 @@ class Search:
         for _ in range(500):
             u = v - (self.A @ v - self.b) / self.largest_eigenvalue
             before, kept = kept, np.flatnonzero(np.abs(u) > cut)
-            if kept.size > self.limit:
-                order = np.argsort(-np.abs(u[kept]), kind="stable")
-                kept = np.sort(kept[order[: self.limit]])
+            if self.sizes[kept].sum() > self.limit:
+                kept = np.sort(
+                    self._first_that_fit(kept[np.argsort(-np.abs(u[kept]), kind="stable")])
+                )
             v = np.zeros(len(self.b))
             v[kept] = u[kept]
             # Weights need not converge: only the support goes on from here.
@@ -112,6 +136,21 @@ class Search:
             if unchanged == 20:
                 break
         return kept
+
+    def selection(self, columns: ArrayLike) -> NDArray[np.intp]:
+        """Return, of some columns of the original, those that there is room for, as ours."""
+        place = {column: i for i, column in enumerate(self.columns.tolist())}
+        ours = [place[column] for column in np.asarray(columns).tolist() if column in place]
+        return self._first_that_fit(np.array(ours, dtype=np.intp))
+
+    def _first_that_fit(self, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the columns that are left if each that finds no more room is skipped."""
+        left, taken = self.limit, list[int]()
+        for column, size in zip(columns.tolist(), self.sizes[columns].tolist(), strict=True):
+            if size <= left:
+                taken.append(column)
+                left -= size
+        return np.array(taken, dtype=np.intp)
 
     def descend(self, fit: Fit) -> Fit:
         """Take the best move as long as there is one that improves."""
@@ -148,8 +187,10 @@ class Search:
             costs = fit.drop_costs()
             position = int(np.argmin(costs))
             drop = self.penalty - costs[position]
-        if len(fit.support) < self.limit:
+        left = self.left(fit.support)
+        if len(fit.support) < self.most:
             gains = fit.add_gains() - self.penalty
+            gains[self.sizes > left] = -inf
             if banned >= 0:
                 gains[banned] = -inf
             column, add = _best_addition(fit, gains, least)
@@ -164,6 +205,7 @@ class Search:
         if not fit.support or not columns.size:
             return None
         swaps = fit.swap_gains(columns)
+        swaps[self.sizes[columns] > left + self.sizes[fit.support][:, None]] = -inf
         for _ in range(SWAPS_TRIED):
             position, at = divmod(int(np.argmax(swaps)), columns.size)
             if swaps[position, at] <= least:

@@ -1,0 +1,59 @@
+"""Experiments in units that are done once: what a results file has already is not done again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pandas as pd
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run: where the data and the results are, and whether to be quick about it."""
+
+    data: Path
+    results: Path
+    quick: bool = False
+    jobs: int = 2
+
+
+def run_units(
+    file: Path,
+    units: Sequence[dict[str, Any]],
+    work: Callable[..., list[dict[str, Any]]],
+    jobs: int = 1,
+) -> pd.DataFrame:
+    """Return a table with the rows that ``work(**unit)`` gives for each unit, the unit in front.
+
+    Rows are added to the CSV `file` as soon as a unit is done; a unit that it has is left out. So a
+    run that was stopped goes on where it was.
+    """
+    done = pd.read_csv(file) if file.exists() else pd.DataFrame()
+    keys = list(units[0])
+    known = set(done[keys].astype(str).itertuples(index=False, name=None)) if len(done) else set()
+    left = [unit for unit in units if tuple(str(unit[key]) for key in keys) not in known]
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    with Progress(*columns, TimeRemainingColumn()) as progress:
+        task = progress.add_task(file.stem, total=len(units), completed=len(units) - len(left))
+        calls = (joblib.delayed(_rows)(work, unit) for unit in left)
+        for rows in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+            done = pd.concat([done, pd.DataFrame(rows)], ignore_index=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            part = file.with_suffix(".part")
+            done.to_csv(part, index=False, float_format="%.6g")
+            part.rename(file)
+            progress.advance(task)
+    order = {tuple(str(unit[key]) for key in keys): i for i, unit in enumerate(units)}
+    done["_"] = [
+        order.get(key, len(order)) for key in done[keys].astype(str).itertuples(index=False)
+    ]
+    return done.sort_values("_", kind="stable").drop(columns="_").reset_index(drop=True)
+
+
+def _rows(work: Callable[..., list[dict[str, Any]]], unit: dict[str, Any]) -> list[dict[str, Any]]:
+    return [unit | row for row in work(**unit)]
