@@ -12,6 +12,7 @@ collect_ignore = []
 if INTERPRETED:
     collect_ignore += [
         "test_api.py",
+        "test_baselines.py",
         "test_catboost.py",
         "test_demo.py",
         "test_estimators.py",

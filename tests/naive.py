@@ -99,6 +99,11 @@ def prunings(root):
             yield replace(root, left=left, right=right)
 
 
+def leaves_of(root):
+    """Return the number of leaves."""
+    return 1 if root.is_leaf else leaves_of(root.left) + leaves_of(root.right)
+
+
 def kept_mask(root, pruned):
     """Return which nodes of `root`, in level order, are in its pruning `pruned`."""
     kept = {id(root)}

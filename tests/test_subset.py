@@ -112,7 +112,7 @@ def available(solver):
             pytest.skip(str(error))
 
 
-def worse_start(self):
+def worse_start(self, further=()):
     """Return the one column that explains least, in place of the heuristic's fit."""
     return self.fit(np.argsort(np.abs(self.b))[:1])
 
@@ -401,3 +401,74 @@ def test_errors(changed, message):
     arguments = {"gram": np.eye(2), "moments": np.ones(2)} | changed
     with pytest.raises(ValueError, match=message):
         best_subset(arguments.pop("gram"), arguments.pop("moments"), **arguments)
+
+
+# Columns of different sizes
+
+
+def sized(seed):
+    X, y, options = seeded(seed, p_min=5)
+    rng = np.random.default_rng(seed + 1000)
+    sizes = rng.integers(1, 9, X.shape[1])
+    return X, y, sizes, int(rng.integers(1, sizes.sum() + 1)), options["ridge"]
+
+
+def enumerated_within(X, y, sizes, limit, ridge):
+    """Return the least objective of all supports whose sizes add up to no more than the limit."""
+    p = X.shape[1]
+    supports = [s for k in range(p + 1) for s in combinations(range(p), k)]
+    return min(value_on(X, y, s, ridge=ridge) for s in supports if sizes[list(s)].sum() <= limit)
+
+
+def test_the_heuristic_keeps_to_sizes_and_is_mostly_optimal():
+    hits, count = 0, 200
+    for seed in range(count):
+        X, y, sizes, limit, ridge = sized(seed)
+        solution = solve(X, y, sizes=sizes, max_size=limit, ridge=ridge)
+        best = enumerated_within(X, y, sizes, limit, ridge)
+        tolerance = 1e-8 * float(y @ y)
+        assert sizes[solution.weights != 0].sum() <= limit
+        assert solution.objective >= best - tolerance, seed
+        hits += solution.objective <= best + tolerance
+    print(f"the heuristic found the optimum in {hits} of {count} cases")
+    assert hits >= 0.95 * count
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_an_exact_solver_with_sizes(solver, monkeypatch):
+    available(solver)
+    for seed in range(30):
+        X, y, sizes, limit, ridge = sized(seed)
+        best = enumerated_within(X, y, sizes, limit, ridge)
+        solution = solve(X, y, sizes=sizes, max_size=limit, ridge=ridge, solver=solver)
+        assert solution.objective == pytest.approx(best, abs=1e-6 * float(y @ y)), seed
+        assert sizes[solution.weights != 0].sum() <= limit
+        assert solution.status == "optimal"
+
+
+def test_a_start_is_used(monkeypatch):
+    X, y, sizes, limit, _ = sized(3)
+    search = subset._scaled(subset._checked_problem(X.T @ X, X.T @ y, None, sizes, limit, 0.0, 0.0))
+    selected = search.selection(np.arange(len(sizes))[::-1])  # cut off where it is too large
+    assert 0 < sizes[search.columns[selected]].sum() <= limit < sizes.sum()
+    monkeypatch.setattr(subset_search.Search, "threshold", lambda self, start: np.array([], int))
+    for step in ("descend", "shake"):
+        monkeypatch.setattr(subset_search.Search, step, lambda self, fit: fit)
+    assert sorted(search.best([selected]).support) == sorted(search.fit(selected).support)
+    assert not search.best().support
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sizes": [1, 2, 3]},
+        {"max_size": 3},
+        {"sizes": [1, 2, 3], "max_size": 3, "max_trees": 2},
+        {"sizes": [1, 0, 3], "max_size": 3},
+        {"sizes": [1.0, 2.0, 3.0], "max_size": 3},
+        {"sizes": [1, 2], "max_size": 3},
+    ],
+)
+def test_sizes_that_make_no_sense_are_refused(options):
+    with pytest.raises(ValueError, match="sizes"):
+        best_subset(np.eye(3), np.ones(3), **options)

@@ -1,5 +1,6 @@
 """Make trained tree ensembles small."""
 
+from forestprune import baselines
 from forestprune._version import __version__
 from forestprune.api import prune, prune_path
 from forestprune.datasets import load_wine_quality
@@ -27,6 +28,7 @@ __all__ = [
     "PruningPath",
     "UnsupportedModelError",
     "__version__",
+    "baselines",
     "depth_difference",
     "encode",
     "load_wine_quality",

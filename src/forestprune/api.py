@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from forestprune.exceptions import warn_caller
-from forestprune.opening import HeldOut, Opened, validated
+from forestprune.opening import HeldOut, Opened, checked_alphas, validated
 from forestprune.options import Options, require_count, require_number
 from forestprune.path import Budget, PruningPath, check_quality
 from forestprune.problem import cut_weighting
@@ -220,7 +220,7 @@ def prune_path(
             "max_trees says how many trees polish='subset' picks at each point; for a budget, use "
             "path.select(max_trees=...)."
         )
-    given = None if alphas is None else _checked_alphas(alphas)
+    given = None if alphas is None else checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
     if how.shrinkage is not None and len(how.shrinkages) > 1:
         raise ValueError(
@@ -251,13 +251,6 @@ def _open(
             options, weighting=cut_weighting(source.forest, options.weighting, max_depth)
         )
     return Opened.of(source, X, y, sample_weight, options.n_jobs, max_depth), options
-
-
-def _checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
-    given = np.asarray(alphas, dtype=np.float64)
-    if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError(f"alphas must be a list of finite numbers, none negative; got {alphas!r}.")
-    return np.unique(given)[::-1]
 
 
 def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solver) -> list[Point]:

@@ -65,14 +65,19 @@ class Origin:
     predicts : str
         What the sum of the trees stands for: "y" itself, or what else, in words such as "the log
         of the mean of y". Only the former can be pruned against y.
+    averages : bool
+        Whether the trees are averaged, each a model in itself, rather than added up.
     """
 
     library: str
     model_class: str
     state: Mapping[str, Any] = field(default_factory=dict)
     predicts: str = "y"
+    averages: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.averages, bool):
+            raise TypeError(f"averages must be True or False, got {self.averages!r}.")
         for name in ("library", "model_class", "predicts"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a string, got {getattr(self, name)!r}.")

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from forestprune.encoding import Encoding, encode
 from forestprune.path import PruningPath
@@ -72,6 +73,14 @@ class HeldOut:
         if X_val is None or (y_val is None and labelled):
             raise ValueError("X_val and y_val must be given together.")
         return cls(X_val, y_val, sample_weight_val)
+
+
+def checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:
+    """Return alphas that a user gave, falling, each once."""
+    given = np.asarray(alphas, dtype=np.float64)
+    if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (given < 0).any():
+        raise ValueError(f"alphas must be a list of finite numbers, none negative; got {alphas!r}.")
+    return np.unique(given)[::-1]
 
 
 def validated(path: PruningPath, held_out: HeldOut | None, n_jobs: int | None) -> PruningPath:

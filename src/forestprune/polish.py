@@ -78,10 +78,18 @@ class Polisher:
         forest matters.
         """
         with one_blas_thread():
-            kept, gram, moments = self._equations(depths, subtrees)
-            full = self.problem.steps.square[kept, self.problem.depths[kept]]
-            beta = _solve(gram + np.diag(alpha2 * full), moments)
-            return self._polished(kept, beta, gram, moments, {})
+            kept, gram, moments = self.equations(depths, subtrees)
+            beta = _solve(gram + np.diag(alpha2 * self.full_squares[kept]), moments)
+            return self.weighted(kept, beta, gram, moments, {})
+
+    @property
+    def full_squares(self) -> NDArray[np.float64]:
+        """Sum of squares of what each tree adds to the rows, uncut."""
+        problem = self.problem
+        squares: NDArray[np.float64] = problem.steps.square[
+            np.arange(problem.depths.size), problem.depths
+        ]
+        return squares
 
     def subset(
         self,
@@ -95,7 +103,7 @@ class Polisher:
     ) -> Polished:
         """Keep at most `max_trees` trees; without that limit, each tree costs `alpha2`."""
         with one_blas_thread():
-            kept, gram, moments = self._equations(depths, subtrees)
+            kept, gram, moments = self.equations(depths, subtrees)
             solution = best_subset(
                 gram / self.problem.variation,
                 moments / self.problem.variation,
@@ -107,7 +115,7 @@ class Polisher:
             report = {
                 name: getattr(solution, name) for name in ("solver", "status", "gap", "seconds")
             }
-            return self._polished(kept, solution.weights, gram, moments, report)
+            return self.weighted(kept, solution.weights, gram, moments, report)
 
     def leaf(self, subtrees: Subtrees) -> Polished:
         """Fit the values of all leaves at once, each drawn to its value in the unpruned forest.
@@ -144,15 +152,15 @@ class Polisher:
     def _trees(self) -> Trees:
         return read_trees(self.problem.encoding.forest, self.problem.steps)
 
-    def _equations(
-        self, depths: NDArray[np.int64], subtrees: Subtrees | None
+    def equations(
+        self, depths: NDArray[np.int64], subtrees: Subtrees | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Return the trees kept, and their inner products with each other and the residual."""
         self._renew(depths, subtrees)
         kept = np.flatnonzero(depths > 0)
         return kept, self._gram[np.ix_(kept, kept)], self._moments[kept]
 
-    def _polished(
+    def weighted(
         self,
         kept: NDArray[np.int64],
         beta: NDArray[np.float64],
@@ -160,6 +168,7 @@ class Polisher:
         moments: NDArray[np.float64],
         report: dict[str, Any],
     ) -> Polished:
+        """Return the trees kept with weights `beta`, and the best intercept for these."""
         problem = self.problem
         weights = np.ones(problem.encoding.forest.n_trees)
         weights[kept] = beta

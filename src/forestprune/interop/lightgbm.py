@@ -106,7 +106,10 @@ def from_model(model: Any) -> Forest:
         state["attributes"] = {
             name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
-    return _forest_of(text, Origin("lightgbm", type(model).__name__, state, predicts))
+    origin = Origin(
+        "lightgbm", type(model).__name__, state, predicts, averages=_averages(text.header)
+    )
+    return _forest_of(text, origin)
 
 
 def load(path: str | os.PathLike[str]) -> Booster:

@@ -206,7 +206,13 @@ def from_model(model: Any) -> Forest:
             ensure_all_finite="allow-nan" if _takes_nan(model, parts.trees[0]) else True,
             sparse="zero",
         ),
-        origin=Origin("sklearn", cls.__name__, _describe(model, parts), _predicts(model)),
+        origin=Origin(
+            "sklearn",
+            cls.__name__,
+            _describe(model, parts),
+            _predicts(model),
+            averages=cls is not GradientBoostingRegressor,
+        ),
         tree_extras=parts.extras | {"random_state": seeds},
     )
     if _loss(model) != "squared_error":

@@ -95,7 +95,13 @@ def from_model(model: Any) -> Forest:
         scale=weights[: len(trees)],
         base=[_margin(constant)],
         input=_input(model, booster, body),
-        origin=Origin("xgboost", cls.__name__, _describe(model, booster, constant), predicts),
+        origin=Origin(
+            "xgboost",
+            cls.__name__,
+            _describe(model, booster, constant),
+            predicts,
+            averages=n_rounds == 1,
+        ),
         tree_extras={"round": np.repeat(np.arange(n_rounds), np.diff(bounds))},
     )
     return average_of_leaves(forest)

@@ -1,0 +1,13 @@
+"""What the paper compares with: other ways to make a fitted tree ensemble small.
+
+Each returns a :class:`~forestprune.path.PruningPath`, or a
+:class:`~forestprune.pruned.PrunedForest`, as :func:`~forestprune.prune_path` and
+:func:`~forestprune.prune` do, so that budgets, validation and export work the same.
+"""
+
+from forestprune.baselines.best_trees import best_trees
+from forestprune.baselines.cost_complexity import cost_complexity
+from forestprune.baselines.fewer_trees import fewer_trees
+from forestprune.baselines.lasso import lasso
+
+__all__ = ["best_trees", "cost_complexity", "fewer_trees", "lasso"]

@@ -1,0 +1,187 @@
+"""Cost-complexity pruning: every tree by itself, at one price of a leaf for all of them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from forestprune import kernels
+from forestprune.baselines.setting import Setting
+from forestprune.forest import Forest
+from forestprune.opening import HeldOut, checked_alphas, validated
+from forestprune.options import require, require_count
+from forestprune.path import PruningPath
+from forestprune.problem import check_target
+from forestprune.progress import track
+from forestprune.subtrees import Subtrees
+from forestprune.tables import Predictions
+from forestprune.validation import seal
+
+
+def cost_complexity(
+    model: Any,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    alphas: ArrayLike | None = None,
+    n_alphas: int = 100,
+    eps: float = 1e-6,
+    averages: bool | None = None,
+    sample_weight: ArrayLike | None = None,
+    X_val: Any = None,
+    y_val: ArrayLike | None = None,
+    sample_weight_val: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> PruningPath:
+    """Prune each tree by itself, with one `alpha` shared by all.
+
+    Of each tree, the part is kept that minimises its own squared error plus alpha times its number
+    of leaves, as ``ccp_alpha`` does in scikit-learn. Values of nodes stay what they are. Each tree
+    of an average is compared with y; each tree of a sum with what those before it, unpruned, leave
+    of y.
+
+    Unlike ``ccp_alpha`` this needs no new fit, and errors are those on the rows given: on a
+    bootstrapped forest not only on the rows that a tree was drawn.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, X_val, y_val, sample_weight_val
+        As for :func:`forestprune.prune`.
+    alphas : array-like or None
+        Your own alphas, in the units of y squared. By default `n_alphas` of them, from the smallest
+        at which no tree is left down by equal factors to `eps` times that.
+    n_alphas : int
+    eps : float
+    averages : bool or None
+        Whether the model is an average. None: what the library says; a forest that did not come
+        from a model counts as a sum.
+    n_jobs : int or None
+
+    Returns
+    -------
+    PruningPath
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import forestprune as fp
+    >>> wine = fp.load_wine_quality()
+    >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
+    >>> path = fp.baselines.cost_complexity(model, wine.data, wine.target)
+    >>> path.select(max_nodes=1000).n_nodes <= 1000
+    True
+    """
+    require_count("n_alphas", n_alphas, 1)
+    require("eps", eps, "a number between 0 and 1", lambda value: 0.0 < value < 1.0)
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
+    setting = Setting(model, X, y, sample_weight, n_jobs)
+    average = setting.averages if averages is None else averages
+    prices = _Prices(setting.source.forest, _node_errors(setting, average, n_jobs))
+    if alphas is not None:
+        grid = checked_alphas(alphas)
+    else:
+        highest = prices.highest_alpha()
+        grid = np.geomspace(highest, eps * highest, n_alphas) if highest > 0.0 else np.zeros(1)
+    weights, intercept = np.ones(setting.sizes.size), setting.problem.intercept
+    points = [
+        setting.point(float(alpha), weights, intercept, subtrees=prices.kept(float(alpha)))
+        for alpha in track(grid, "pruning", grid.size)
+    ]
+    return validated(PruningPath(setting.source, tuple(points)), held_out, n_jobs)
+
+
+def _node_errors(setting: Setting, average: bool, n_jobs: int | None) -> NDArray[np.float64]:
+    """Return what each node adds to the mean squared error of its tree, if it is a leaf.
+
+    What is common to all nodes that a row passes, the square of its target, is left out.
+    """
+    forest, encoding = setting.source.forest, setting.encoding
+    scale = forest.scale * (forest.n_trees if average else 1.0)
+    value = forest.value * np.repeat(scale, setting.sizes)[:, np.newaxis]
+    target = check_target(setting.target, encoding.n_rows, forest.n_outputs)
+    target -= forest.base[:, np.newaxis]
+    weights = encoding.sample_weight
+    if weights is None:
+        weights = np.ones(encoding.n_rows)
+    if average:
+        sums = np.array([encoding.node_sums(row * weights, n_jobs) for row in target])
+    else:
+        sums = _sums_in_sequence(setting, target, weights)
+    errors: NDArray[np.float64] = (value**2).sum(axis=1) * encoding.node_weights
+    errors -= 2.0 * (value * sums.T).sum(axis=1)
+    errors /= weights.sum()
+    return errors
+
+
+def _sums_in_sequence(
+    setting: Setting, target: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return, summed over the rows of each node, what the trees before its own leave of y."""
+    forest, encoding, problem = setting.source.forest, setting.encoding, setting.problem
+    roots = forest.scale[:, np.newaxis] * forest.value[forest.offsets[:-1]]
+    sums = np.zeros((forest.n_outputs, forest.n_nodes))
+    before = Predictions(encoding, problem.steps)
+    depths, ones = np.zeros(forest.n_trees, np.int64), np.ones(forest.n_trees)
+    for tree in track(range(forest.n_trees), "measuring trees", forest.n_trees):
+        constant = roots[:tree].sum(axis=0)[:, np.newaxis]
+        left = (target - constant - before.values) * weights
+        for row, into in zip(left, sums, strict=True):
+            kernels.add_up_rows(
+                encoding.codes, row, tree, tree + 1, forest.offsets, forest.left, into
+            )
+        depths[tree] = problem.depths[tree]
+        before.move_to(depths, ones)
+    return sums
+
+
+class _Prices:
+    """What the nodes of a forest cost as leaves, to find the best part of each tree."""
+
+    def __init__(self, forest: Forest, errors: NDArray[np.float64]) -> None:
+        self._forest = forest
+        self._errors = errors
+        starts = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+        level = forest.node_depths
+        split = np.flatnonzero(forest.left >= 0)
+        order = split[np.argsort(-level[split], kind="stable")]
+        bounds = np.flatnonzero(np.diff(level[order])) + 1
+        self._layers = np.split(order, bounds)  # the deepest splits first
+        self._left = starts + forest.left
+
+    def best(self, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the least cost of each node's part of its tree, and which splits that keeps."""
+        cost = self._errors + alpha
+        splits = np.zeros(cost.size, np.bool_)
+        for layer in self._layers:
+            below = cost[self._left[layer]] + cost[self._left[layer] + 1]
+            splits[layer] = below < cost[layer]
+            cost[layer] = np.minimum(cost[layer], below)
+        return cost, splits
+
+    def kept(self, alpha: float) -> Subtrees:
+        """Return what is left of the trees at `alpha`."""
+        _, splits = self.best(alpha)
+        kept = np.zeros(splits.size, np.bool_)
+        kept[self._forest.offsets[:-1]] = True
+        for layer in reversed(self._layers):
+            goes_on = layer[kept[layer] & splits[layer]]
+            kept[self._left[goes_on]] = kept[self._left[goes_on] + 1] = True
+        kept[self._forest.offsets[:-1]] = False
+        return Subtrees(seal(np.flatnonzero(kept)))
+
+    def highest_alpha(self) -> float:
+        """Return the smallest alpha at which no tree is left, but for rounding.
+
+        By Dinkelbach's method: the price per leaf at which the best part would just pay.
+        """
+        roots, alpha = self._forest.offsets[:-1], 0.0
+        while True:
+            kept = self.kept(alpha).nodes
+            if not kept.size:
+                return alpha
+            owner = np.searchsorted(roots, kept, side="right") - 1
+            leaves = np.bincount(owner, minlength=roots.size) // 2
+            cost, _ = self.best(alpha)
+            gain = self._errors[roots] - (cost[roots] - alpha * (leaves + 1))
+            some = leaves > 0
+            alpha = float((gain[some] / leaves[some]).max()) * (1.0 + 1e-12)

@@ -1,0 +1,82 @@
+"""Fewer trees: a random part of an average, the first part of a sum."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from forestprune.baselines.setting import Setting
+from forestprune.opening import HeldOut, validated
+from forestprune.options import require_count
+from forestprune.path import PruningPath
+
+
+def fewer_trees(
+    model: Any,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    n_points: int = 100,
+    averages: bool | None = None,
+    rescale: bool = True,
+    sample_weight: ArrayLike | None = None,
+    X_val: Any = None,
+    y_val: ArrayLike | None = None,
+    sample_weight_val: ArrayLike | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> PruningPath:
+    """Return the model with fewer and fewer of its trees, from none to all of them.
+
+    Of an average, trees are removed at random; of a sum, such as boosting, from its end.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, X_val, y_val, sample_weight_val
+        As for :func:`forestprune.prune`. The rows only tell how good a point is.
+    n_points : int
+        How many numbers of trees, at equal distances; all there are if the trees are fewer.
+    averages : bool or None
+        Whether the model is an average. None: what the library says; a forest that did not come
+        from a model counts as a sum.
+    rescale : bool
+        Whether what is left of an average is divided by the number of trees left, as a smaller
+        forest would be. If not, by the number there was, as in the code published with the paper.
+    random_state : int, RandomState or None
+        Which trees of an average are removed.
+    n_jobs : int or None
+
+    Returns
+    -------
+    PruningPath
+        ``alphas`` are the shares of the trees that are removed.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import forestprune as fp
+    >>> wine = fp.load_wine_quality()
+    >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
+    >>> path = fp.baselines.fewer_trees(model, wine.data, wine.target, random_state=0)
+    >>> path.select(max_trees=5).to_native().n_estimators
+    5
+    """
+    require_count("n_points", n_points, 2)
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
+    setting = Setting(model, X, y, sample_weight, n_jobs)
+    forest = setting.source.forest
+    average = setting.averages if averages is None else averages
+    order = np.arange(forest.n_trees)
+    if average:
+        check_random_state(random_state).shuffle(order)
+    roots = forest.scale[:, np.newaxis] * forest.value[forest.offsets[:-1]]
+    points = []
+    for count in np.unique(np.linspace(0, forest.n_trees, n_points).round().astype(np.int64)):
+        weights = np.zeros(forest.n_trees)
+        weights[order[:count]] = forest.n_trees / max(count, 1) if average and rescale else 1.0
+        # With none left, an average is that of all roots.
+        none_left = average and rescale and not count
+        intercept = setting.problem.intercept if none_left else forest.base + weights @ roots
+        points.append(setting.point(1.0 - count / forest.n_trees, weights, intercept))
+    return validated(PruningPath(setting.source, tuple(points)), held_out, n_jobs)
