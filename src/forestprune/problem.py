@@ -158,23 +158,25 @@ class Problem:
             square = self.steps.square
             least = NEXT_TO_NOTHING * square.max(axis=1, keepdims=True, initial=0.0)
             penalty[:, 1:][(square <= least)[:, 1:]] = np.inf
-        least = ROUNDING if self.joint is None else WEIGHT_TOLERANCE
-        return Price(
-            seal(penalty), seal(self.ridge), self.joint is not None, least * self.variation
-        )
+        least = self._least(ROUNDING if self.joint is None else WEIGHT_TOLERANCE)
+        return Price(seal(penalty), seal(self.ridge), self.joint is not None, least)
 
     def split_price(self, alpha: float) -> SplitPrice:
         """Return what prunings cost at `alpha`, as kernels read it; rule "subtree"."""
-        least = VALUE_TOLERANCE if self.refit else ROUNDING
-        # Where targets hardly vary beside what they are, gains are rounding long before.
-        least = max(least, LAST_DIGITS * self.loss(self.residual))
         return SplitPrice(
             self.split_costs,
             alpha * self.variation,
             self.shrinkage if self.refit else 0.0,
             self.refit,
-            least * self.variation,
+            self._least(VALUE_TOLERANCE if self.refit else ROUNDING),
         )
+
+    def _least(self, tolerance: float) -> float:
+        """Return the least gain that counts, as a sum of squares.
+
+        Where targets hardly vary beside what they are, gains are rounding before they get so small.
+        """
+        return max(tolerance, LAST_DIGITS * self.loss(self.residual)) * self.variation
 
 
 def pose(

@@ -1,0 +1,199 @@
+"""Every way to make a model small, each as a list of candidates to choose from."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from protocols import Parts, Protocol
+from sklearn.exceptions import ConvergenceWarning
+
+import forestprune as fp
+from forestprune import baselines
+
+SHRINKAGES = (10.0, 100.0, 1000.0)
+MOST_NODES_TO_POLISH = 20_000
+N_ALPHAS = 50
+
+OURS = ("layer joint", "layer + leaf", "subtree", "subtree + refit")
+"""What the paper does not have, or only mentions."""
+
+COMPETITORS = ("fewer trees", "cost-complexity", "LASSO", "best subset")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Models of one kind, by falling alpha: their sizes and their errors."""
+
+    nodes: np.ndarray
+    trees: np.ndarray
+    val: np.ndarray
+    test: np.ndarray
+    depths: list[np.ndarray]
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, paths: Iterable[fp.PruningPath], parts: Parts) -> "Candidates":
+        """Measure the points of some paths on validation and test rows."""
+        paths = list(paths)
+        return cls(
+            np.concatenate([path.n_nodes for path in paths]),
+            np.concatenate([path.n_trees for path in paths]),
+            np.concatenate([_errors(path, parts.X_val, parts.y_val) for path in paths]),
+            np.concatenate([_errors(path, parts.X_test, parts.y_test) for path in paths]),
+            [point.depths for path in paths for point in path.points],
+        )
+
+    def within(self, error: float, *, alone: bool = False) -> int:
+        """Return the smallest whose validation error is no more than `error`, else the best.
+
+        `alone`: as the authors do, the one with the largest alpha, else that with the smallest.
+        """
+        good = np.flatnonzero(self.val <= error)
+        if alone:
+            return int(good[0]) if good.size else self.val.size - 1
+        return int(good[np.argmin(self.nodes[good])]) if good.size else int(np.argmin(self.val))
+
+    def best(self, budget: float = np.inf, *, largest: bool = False) -> int | None:
+        """Return the best by validation rows within a budget of nodes; None if there is no tree.
+
+        `largest`: as the authors do with a budget, that with the smallest alpha.
+        """
+        allowed = np.flatnonzero((self.nodes <= budget) & (self.trees > 0))
+        if not allowed.size:
+            return None
+        return int(allowed[-1]) if largest else int(allowed[np.argmin(self.val[allowed])])
+
+
+def _errors(path: fp.PruningPath, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return (1.0 - path.score(X, y)) * y.var()
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A forest to make small, for one protocol.
+
+    `alphas` are those of the authors. In the clean protocol every method has a grid of its own.
+    """
+
+    forest: fp.Forest
+    parts: Parts
+    protocol: Protocol
+    alphas: np.ndarray
+
+
+def candidates(method: str, task: Task) -> Candidates:
+    """Return the models that a method has to offer."""
+    begun = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = Candidates.of(_METHODS[method](task), task.parts)
+    return replace(found, seconds=time.perf_counter() - begun)
+
+
+def _pruned(task: Task, **options) -> fp.PruningPath:
+    X, y = task.parts.X, task.parts.y
+    return fp.prune_path(task.forest, X, y, n_jobs=1, n_alphas=N_ALPHAS, **options)
+
+
+def _layer_ridge(task):
+    if task.protocol == "clean":
+        return [_pruned(task, rule="layer", polish="ridge")]
+    # scikit-learn's Ridge(0.01) on columns of variance 1, in our units.
+    alpha2 = 0.01 / len(task.parts.y)
+    return [_pruned(task, rule="layer", polish="ridge", alphas=task.alphas, alpha2=alpha2)]
+
+
+def _layer_leaf(task):
+    # Where there are many nodes, polishing takes long and has nothing to gain.
+    plain = _pruned(task, rule="layer", local_search=False)
+    small = plain.alphas[plain.n_nodes <= MOST_NODES_TO_POLISH]
+    options = {"rule": "layer", "local_search": False, "polish": "leaf", "shrinkage": 100.0}
+    return [_pruned(task, alphas=small, **options)]
+
+
+def _layer_joint(task):
+    return [_pruned(task, rule="layer", joint="ridge", local_search=False)]
+
+
+def _subtree(task):
+    return [_pruned(task, refit=False)]
+
+
+def _subtree_refit(task):
+    return [_pruned(task, shrinkage=shrinkage) for shrinkage in SHRINKAGES]
+
+
+def _fewer_trees(task):
+    if task.protocol == "clean":
+        return [
+            baselines.fewer_trees(task.forest, task.parts.X, task.parts.y, random_state=0, n_jobs=1)
+        ]
+    path = baselines.fewer_trees(
+        task.forest,
+        task.parts.X,
+        task.parts.y,
+        n_points=task.forest.n_trees + 1,
+        rescale=False,
+        random_state=0,
+        n_jobs=1,
+    )
+    return [replace(path, points=path.points[1::10])]
+
+
+def _lasso(task):
+    if task.protocol == "clean":
+        return [baselines.lasso(task.forest, task.parts.X, task.parts.y, n_jobs=1)]
+    path = baselines.lasso(
+        task.forest, task.parts.X, task.parts.y, eps=1e-10, refit=False, n_jobs=1
+    )
+    # The authors leave out trees with negative weights, and refit nothing.
+    points = [
+        replace(
+            point,
+            weights=np.maximum(point.weights, 0.0),
+            depths=np.where(point.weights > 0.0, point.depths, 0),
+        )
+        for point in path.points
+    ]
+    return [replace(path, points=tuple(points))]
+
+
+def _cost_complexity(task):
+    return [
+        baselines.cost_complexity(
+            task.forest, task.parts.X, task.parts.y, n_alphas=N_ALPHAS, n_jobs=1
+        )
+    ]
+
+
+_METHODS: dict[str, Callable[[Task], list[fp.PruningPath]]] = {
+    "layer + ridge": _layer_ridge,
+    "layer joint": _layer_joint,
+    "layer + leaf": _layer_leaf,
+    "subtree": _subtree,
+    "subtree + refit": _subtree_refit,
+    "fewer trees": _fewer_trees,
+    "LASSO": _lasso,
+    "cost-complexity": _cost_complexity,
+}
+
+
+def best_subset(task: Task, budget: int, time_limit: float) -> fp.PrunedForest | None:
+    """Return the best whole trees within a budget of nodes; None if none is that small.
+
+    The authors' problem has no penalty on the weights; a little of one is what repairs it.
+    """
+    if np.diff(task.forest.offsets).min() > budget:
+        return None
+    return baselines.best_trees(
+        task.forest,
+        task.parts.X,
+        task.parts.y,
+        max_nodes=int(budget),
+        alpha2=0.0 if task.protocol == "paper" else 0.01,
+        solver="scip",
+        time_limit=time_limit,
+        n_jobs=1,
+    )
