@@ -6,12 +6,14 @@ alone, and leaves the features, which trees do not mind.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from sets import Floats, Table
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import train_test_split
+
+import forestprune as fp
 
 Protocol = Literal["paper", "clean"]
 PROTOCOLS: tuple[Protocol, ...] = ("paper", "clean")
@@ -27,6 +29,14 @@ class Parts:
     y_val: Floats
     X_test: Floats
     y_test: Floats
+
+    def errors(self, model: Any) -> dict[str, float]:
+        """Return what there is to know of a full model."""
+        return {
+            "full_nodes": fp.Forest.from_model(model).n_nodes,
+            "full_val": float(np.mean((model.predict(self.X_val) - self.y_val) ** 2)),
+            "full_test": float(np.mean((model.predict(self.X_test) - self.y_test) ** 2)),
+        }
 
     @property
     def constant_error(self) -> float:

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from protocols import Parts, Protocol
@@ -16,10 +17,13 @@ SHRINKAGES = (10.0, 100.0, 1000.0)
 MOST_NODES_TO_POLISH = 20_000
 N_ALPHAS = 50
 
-OURS = ("layer joint", "layer + leaf", "subtree", "subtree + refit")
-"""What the paper does not have, or only mentions."""
+TIME_LIMIT = 3.0
+"""Seconds for each best-subset problem, beside what the heuristic takes that it starts from."""
 
 COMPETITORS = ("fewer trees", "cost-complexity", "LASSO", "best subset")
+
+OURS = ("layer joint", "layer + leaf", "subtree", "subtree + refit")
+"""What the paper does not have, or only mentions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,19 +86,28 @@ class Task:
     protocol: Protocol
     alphas: np.ndarray
 
+    @property
+    def data(self) -> tuple[fp.Forest, np.ndarray, np.ndarray]:
+        """What every way to prune begins with."""
+        return self.forest, self.parts.X, self.parts.y
+
+    @classmethod
+    def of(cls, model: Any, parts: Parts, protocol: Protocol, alphas: np.ndarray) -> "Task":
+        """Read a fitted model."""
+        return cls(fp.Forest.from_model(model), parts, protocol, alphas)
+
 
 def candidates(method: str, task: Task) -> Candidates:
     """Return the models that a method has to offer."""
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = Candidates.of(_METHODS[method](task), task.parts)
+        found = Candidates.of(METHODS[method](task), task.parts)
     return replace(found, seconds=time.perf_counter() - begun)
 
 
 def _pruned(task: Task, **options) -> fp.PruningPath:
-    X, y = task.parts.X, task.parts.y
-    return fp.prune_path(task.forest, X, y, n_jobs=1, n_alphas=N_ALPHAS, **options)
+    return fp.prune_path(*task.data, n_jobs=1, n_alphas=N_ALPHAS, **options)
 
 
 def _layer_ridge(task):
@@ -126,28 +139,18 @@ def _subtree_refit(task):
 
 
 def _fewer_trees(task):
+    options = {"random_state": 0, "n_jobs": 1}
     if task.protocol == "clean":
-        return [
-            baselines.fewer_trees(task.forest, task.parts.X, task.parts.y, random_state=0, n_jobs=1)
-        ]
-    path = baselines.fewer_trees(
-        task.forest,
-        task.parts.X,
-        task.parts.y,
-        n_points=task.forest.n_trees + 1,
-        rescale=False,
-        random_state=0,
-        n_jobs=1,
-    )
+        return [baselines.fewer_trees(*task.data, **options)]
+    every, unscaled = task.forest.n_trees + 1, {"rescale": False}
+    path = baselines.fewer_trees(*task.data, n_points=every, **unscaled, **options)
     return [replace(path, points=path.points[1::10])]
 
 
 def _lasso(task):
     if task.protocol == "clean":
-        return [baselines.lasso(task.forest, task.parts.X, task.parts.y, n_jobs=1)]
-    path = baselines.lasso(
-        task.forest, task.parts.X, task.parts.y, eps=1e-10, refit=False, n_jobs=1
-    )
+        return [baselines.lasso(*task.data, n_jobs=1)]
+    path = baselines.lasso(*task.data, eps=1e-10, refit=False, n_jobs=1)
     # The authors leave out trees with negative weights, and refit nothing.
     points = [
         replace(
@@ -161,14 +164,10 @@ def _lasso(task):
 
 
 def _cost_complexity(task):
-    return [
-        baselines.cost_complexity(
-            task.forest, task.parts.X, task.parts.y, n_alphas=N_ALPHAS, n_jobs=1
-        )
-    ]
+    return [baselines.cost_complexity(*task.data, n_alphas=N_ALPHAS, n_jobs=1)]
 
 
-_METHODS: dict[str, Callable[[Task], list[fp.PruningPath]]] = {
+METHODS: dict[str, Callable[[Task], list[fp.PruningPath]]] = {
     "layer + ridge": _layer_ridge,
     "layer joint": _layer_joint,
     "layer + leaf": _layer_leaf,
@@ -180,20 +179,50 @@ _METHODS: dict[str, Callable[[Task], list[fp.PruningPath]]] = {
 }
 
 
-def best_subset(task: Task, budget: int, time_limit: float) -> fp.PrunedForest | None:
-    """Return the best whole trees within a budget of nodes; None if none is that small.
+def best_subset(task: Task, budget: int) -> dict[str, Any]:
+    """Describe the best whole trees within a budget of nodes, by mixed-integer programming.
 
     The authors' problem has no penalty on the weights; a little of one is what repairs it.
     """
+    parts = task.parts
     if np.diff(task.forest.offsets).min() > budget:
-        return None
-    return baselines.best_trees(
+        return constant(parts)
+    begun = time.perf_counter()
+    small = baselines.best_trees(
         task.forest,
-        task.parts.X,
-        task.parts.y,
+        parts.X,
+        parts.y,
         max_nodes=int(budget),
         alpha2=0.0 if task.protocol == "paper" else 0.01,
         solver="scip",
-        time_limit=time_limit,
+        time_limit=TIME_LIMIT,
         n_jobs=1,
     )
+    return {
+        "nodes": small.n_nodes,
+        "trees": small.n_trees,
+        "val": float(np.mean((small.predict(parts.X_val) - parts.y_val) ** 2)),
+        "test": float(np.mean((small.predict(parts.X_test) - parts.y_test) ** 2)),
+        "seconds": time.perf_counter() - begun,
+        "status": small.report["status"],
+        "gap": small.report["gap"],
+    }
+
+
+def described(mine: Candidates, at: int) -> dict[str, Any]:
+    """Describe one of some candidates."""
+    depths = mine.depths[at][mine.depths[at] > 0]
+    counts = np.bincount(depths) if depths.size else np.zeros(0, int)
+    return {
+        "nodes": int(mine.nodes[at]),
+        "trees": int(mine.trees[at]),
+        "val": float(mine.val[at]),
+        "test": float(mine.test[at]),
+        "depths": " ".join(f"{depth}:{n}" for depth, n in enumerate(counts) if n),
+        "seconds": mine.seconds,
+    }
+
+
+def constant(parts: Parts) -> dict[str, Any]:
+    """Describe what is left if no model is small enough."""
+    return {"nodes": 0, "trees": 0, "test": parts.constant_error}
