@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import sets
 from protocols import PROTOCOLS, forest, split
-from systems import METHODS, Task, candidates, constant, described
+from systems import COMPARED, METHODS, Task, best_subset, candidates, constant, curve, described
 from units import Settings, run_units
 
 PHIS = (0.01, 0.025, 0.05)
@@ -41,7 +41,11 @@ def one_fold(folder, data, fold, protocol):
     common = parts.errors(model)
     task = Task.of(model, parts, protocol, ALPHAS)
     found = {m: candidates(m, task) for m in METHODS}
-    rows = []
+    rows = [
+        common | {"method": method} | point
+        for method in COMPARED
+        for point in curve(found[method], parts)
+    ]
     for phi in PHIS:
         at = common | {"phi": phi}
         paper = found["layer + ridge"]

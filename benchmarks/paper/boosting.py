@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import sets
 from protocols import PROTOCOLS, boosting, split
-from systems import METHODS, Task, best_subset, candidates, constant, described
+from systems import COMPARED, METHODS, Task, best_subset, candidates, constant, curve, described
 from units import Settings, run_units
 
 BUDGETS = (50, 100, 1000, 5000)
@@ -63,6 +63,8 @@ def one_fold(folder, data, fold, protocol):
             at = mine.best(budget, largest=as_paper and method in AUTHORS)
             row = common | {"method": method, "by": name}
             rows.append(row | (constant(parts) if at is None else described(mine, at)))
+        if method in COMPARED:
+            rows += [common | {"method": method} | point for point in curve(mine, parts)]
         if data in PICTURED and method in AUTHORS:
             columns = (mine.nodes.tolist(), mine.trees.tolist(), mine.test.tolist())
             for nodes, trees, test in zip(*columns, strict=True):

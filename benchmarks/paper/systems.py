@@ -20,6 +20,12 @@ N_ALPHAS = 50
 TIME_LIMIT = 3.0
 """Seconds for each best-subset problem, beside what the heuristic takes that it starts from."""
 
+CURVE = tuple(int(nodes) for nodes in np.geomspace(10, 1e6, 41))
+"""Budgets of nodes for which errors are kept, to compare sizes at equal error."""
+
+COMPARED = ("layer + ridge", "subtree + refit")
+"""The paper's method and our own, whose curves are kept."""
+
 COMPETITORS = ("fewer trees", "cost-complexity", "LASSO", "best subset")
 
 OURS = ("layer joint", "layer + leaf", "subtree", "subtree + refit")
@@ -221,6 +227,19 @@ def described(mine: Candidates, at: int) -> dict[str, Any]:
         "depths": " ".join(f"{depth}:{n}" for depth, n in enumerate(counts) if n),
         "seconds": mine.seconds,
     }
+
+
+def curve(mine: Candidates, parts: Parts) -> list[dict[str, Any]]:
+    """Describe what is best by validation rows within each of many budgets."""
+    rows = []
+    for budget in CURVE:
+        at = mine.best(budget)
+        if at is None:
+            row = constant(parts)
+        else:
+            row = {"nodes": int(mine.nodes[at]), "test": float(mine.test[at])}
+        rows.append({"by": "curve", "budget": budget, "nodes": row["nodes"], "test": row["test"]})
+    return rows
 
 
 def constant(parts: Parts) -> dict[str, Any]:
