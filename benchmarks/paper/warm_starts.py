@@ -8,9 +8,9 @@ paper calls one. But a sweep here does not look at trees that certainly stay as 
 what work was really done, in units of all trees.
 
 The authors' code stops sooner: after three updates of single trees in a row that change nothing, or
-next to nothing. We do the same for comparison, beginning with the first tree at each alpha. Their local search drops a
-random tree and goes on with the first absent one, as long as that does no harm; what the last step
-has harmed stays so. We do that too.
+next to nothing. We do the same for comparison, beginning with the first tree at each alpha. Their
+local search drops a random tree and goes on with the first absent one, as long as that does no
+harm; what the last step has harmed stays so. We do that too.
 """
 
 from dataclasses import replace
