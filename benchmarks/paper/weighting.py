@@ -95,10 +95,10 @@ def _error(predicted: np.ndarray, y: np.ndarray) -> float:
 
 
 def _by_depth(small: fp.PrunedForest, error: float) -> Iterator[dict[str, Any]]:
-    """Yield, for each depth, how many trees were cut there; 0 means that they are gone."""
+    """Yield, for each depth at which trees were cut, how many; 0 means that they are gone."""
     common = {"alpha": small.alpha, "nodes": small.n_nodes, "kept": small.n_trees, "test": error}
-    for depth, trees in enumerate(np.bincount(small.depths, minlength=21)):
-        yield common | {"depth": depth, "trees": int(trees)}
+    for depth, trees in zip(*np.unique(small.depths, return_counts=True), strict=True):
+        yield common | {"depth": int(depth), "trees": int(trees)}
 
 
 def first_within(validation: Any, tolerance: float) -> int:
@@ -224,18 +224,20 @@ def _draw(rows: pd.DataFrame, both: pd.DataFrame, file: Path) -> None:
 
 
 def _draw_depths(axis: Any, rows: pd.DataFrame, name: str) -> None:
-    one = rows[(rows.fold == rows.fold.min()) & (rows.polish == "without") & (rows.depth > 0)]
+    one = rows[(rows.fold == rows.fold.min()) & (rows.polish == "without")]
     for shift, (weighting, colour) in zip((-0.2, 0.2), COLOURS.items(), strict=True):
         mine = one[one.weighting == weighting]
         about = mine.iloc[0]
         label = f"{weighting} weighting: {about.nodes:,} nodes, {about.kept} trees"
         label += f", test error {about.test:.3f}"
-        axis.bar(mine.depth + shift, mine.trees, width=0.4, color=colour, label=label)
+        left = mine[mine.depth > 0]
+        axis.bar(left.depth + shift, left.trees, width=0.4, color=colour, label=label)
     style.plain(axis, f"{name}: how deep the trees are that are left")
     axis.set_xlabel(f"depth (without polish, within {DRAWN:g} of the full forest's error)")
     axis.set_ylabel("trees")
     axis.set_xticks(range(2, 21, 2))
     axis.grid(visible=False, axis="x")
+    axis.set_xlim(0, 21)
     axis.set_ylim(0, 1.3 * one.trees.max())
     axis.legend(frameon=False, fontsize=9, loc="upper left")
 
