@@ -18,6 +18,7 @@ if INTERPRETED:
         "test_estimators.py",
         "test_lightgbm.py",
         "test_model_files.py",
+        "test_paper_studies.py",
         "test_path.py",
         "test_readme.py",
         "test_search.py",

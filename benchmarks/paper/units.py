@@ -14,12 +14,21 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: where the data and the results are, and whether to be quick about it."""
+    """How to run: where the data and the results are, and whether to be quick about it.
 
-    data: Path
+    Without data, and to be quick, what is bundled is taken: see `sets.BUNDLED`.
+    """
+
+    data: Path | None
     results: Path
     quick: bool = False
     jobs: int = 2
+
+    @property
+    def folder(self) -> Path | None:
+        """Where to read data sets from; None for what is bundled."""
+        is_there = self.data is not None and self.data.exists() and not self.quick
+        return self.data if is_there else None
 
 
 def run_units(
