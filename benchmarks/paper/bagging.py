@@ -15,27 +15,26 @@ from systems import COMPARED, METHODS, Task, best_subset, candidates, constant, 
 from units import Settings, run_units
 
 PHIS = (0.01, 0.025, 0.05)
+QUICK_ROWS = 400
 ALPHAS = np.logspace(1.5, -2, 50)
 
 
 def run(settings: Settings) -> pd.DataFrame:
     """Run every data set, fold and protocol that is not there yet."""
-    names, folds = sets.names(settings.data), range(sets.FOLDS)
-    if settings.quick:
-        names, folds = names[:2], range(1)
+    names, folds = sets.names(settings.folder), range(1 if settings.quick else sets.FOLDS)
     units = [
         {"data": name, "fold": fold, "protocol": protocol}
         for name in names
         for fold in folds
         for protocol in PROTOCOLS
     ]
-    work = partial(one_fold, settings.data)
+    work = partial(one_fold, settings.folder, QUICK_ROWS if settings.quick else None)
     return run_units(settings.results / "bagging.csv", units, work, settings.jobs)
 
 
-def one_fold(folder, data, fold, protocol):
+def one_fold(folder, most_rows, data, fold, protocol):
     """Return a row for each method and phi."""
-    table = sets.load(folder, data)
+    table = sets.load(folder, data).first(most_rows)
     parts = split(table, fold, protocol, "bagging")
     model = forest(parts, fold)
     common = parts.errors(model)

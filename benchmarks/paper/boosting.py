@@ -16,6 +16,7 @@ from systems import COMPARED, METHODS, Task, best_subset, candidates, constant, 
 from units import Settings, run_units
 
 BUDGETS = (50, 100, 1000, 5000)
+QUICK_ROWS = 400
 ALPHAS = np.logspace(2.5, -6, 100)
 AUTHORS = ("layer + ridge", "fewer trees", "LASSO")
 """Methods of which the authors have whole paths."""
@@ -26,22 +27,20 @@ PICTURED = ("kin8nm", "puma32H", "wine_quality", "abalone")
 
 def run(settings: Settings) -> pd.DataFrame:
     """Run every data set, fold and protocol that is not there yet."""
-    names, folds = sets.names(settings.data), range(sets.FOLDS)
-    if settings.quick:
-        names, folds = names[:2], range(1)
+    names, folds = sets.names(settings.folder), range(1 if settings.quick else sets.FOLDS)
     units = [
         {"data": name, "fold": fold, "protocol": protocol}
         for name in names
         for fold in folds
         for protocol in PROTOCOLS
     ]
-    work = partial(one_fold, settings.data)
+    work = partial(one_fold, settings.folder, QUICK_ROWS if settings.quick else None)
     return run_units(settings.results / "boosting.csv", units, work, settings.jobs)
 
 
-def one_fold(folder, data, fold, protocol):
+def one_fold(folder, most_rows, data, fold, protocol):
     """Return a row for each method and budget; of pictured sets, also for each point of a path."""
-    table = sets.load(folder, data)
+    table = sets.load(folder, data).first(most_rows)
     parts = split(table, fold, protocol, "boosting")
     model = boosting(parts, fold)
     common = parts.errors(model)

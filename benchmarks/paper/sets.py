@@ -44,8 +44,8 @@ class Table:
         held_out = len(train) // 4
         return train[:-held_out], train[-held_out:], test
 
-    def first(self, rows: int) -> "Table":
-        """Return the first rows only."""
+    def first(self, rows: int | None) -> "Table":
+        """Return the first rows only; None for all of them."""
         return Table(self.name, self.X[:rows], self.y[:rows], self.columns)
 
 

@@ -12,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import forestprune as fp
 from forestprune import baselines
+from forestprune.polish import Polisher
+from forestprune.problem import pose
 
 SHRINKAGES = (10.0, 100.0, 1000.0)
 MOST_NODES_TO_POLISH = 20_000
@@ -119,8 +121,9 @@ def _pruned(task: Task, **options) -> fp.PruningPath:
 def _layer_ridge(task):
     if task.protocol == "clean":
         return [_pruned(task, rule="layer", polish="ridge")]
-    # scikit-learn's Ridge(0.01) on columns of variance 1, in our units.
-    alpha2 = 0.01 / len(task.parts.y)
+    # scikit-learn's Ridge(0.01) on what each tree adds; our unit is a tree's own sum of squares.
+    problem = pose(fp.encode(task.forest, task.parts.X), task.parts.y, n_jobs=1)
+    alpha2 = 0.01 / float(Polisher(problem).full_squares.mean())
     return [_pruned(task, rule="layer", polish="ridge", alphas=task.alphas, alpha2=alpha2)]
 
 

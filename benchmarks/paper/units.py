@@ -23,6 +23,7 @@ class Settings:
     results: Path
     quick: bool = False
     jobs: int = 2
+    published: Path | None = None
 
     @property
     def folder(self) -> Path | None:
