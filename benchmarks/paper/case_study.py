@@ -126,8 +126,8 @@ def rules(forest: fp.Forest, tree: int) -> Iterator[tuple[float, Bounds]]:
             return
         feature, threshold = int(forest.feature[node]), float(forest.threshold[node])
         low, high = bounds.get(feature, (-np.inf, np.inf))
-        yield from visit(start + left, bounds | {feature: (low, min(high, threshold))})
-        yield from visit(start + left + 1, bounds | {feature: (max(low, threshold), high)})
+        yield from visit(start + left, bounds | {feature: (low, threshold)})
+        yield from visit(start + left + 1, bounds | {feature: (threshold, high)})
 
     return visit(start, {})
 
