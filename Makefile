@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-oldest bench frontier clean
+.PHONY: demo test test-oldest bench frontier paper clean
 
 demo: .venv/.core
 	$(BIN)/python -m forestprune.demo
@@ -30,6 +30,12 @@ bench: .venv/.bench
 frontier: .venv/.bench
 	$(BIN)/python benchmarks/frontier.py
 	$(BIN)/python benchmarks/frontier_report.py
+
+# The paper's experiments. MODE=full takes about three hours on two cores and needs the data sets;
+# what was done is kept, so it can be stopped.
+MODE ?= full
+paper: .venv/.paper
+	$(BIN)/python benchmarks/paper/run.py $(if $(filter quick,$(MODE)),--quick)
 
 clean:
 	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

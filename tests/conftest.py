@@ -19,6 +19,7 @@ if INTERPRETED:
         "test_lightgbm.py",
         "test_model_files.py",
         "test_paper_studies.py",
+        "test_paper_experiments.py",
         "test_path.py",
         "test_readme.py",
         "test_search.py",

@@ -17,7 +17,7 @@ from compare import (
     percent,
 )
 from protocols import PROTOCOLS
-from style import BLUE, GREY, PALE_BLUE, PALE_RED, RED, figure, plain, save, table
+from style import BLUE, GREY, INK, PALE_BLUE, PALE_RED, RED, figure, plain, save, table
 from systems import COMPETITORS, OURS, TIME_LIMIT
 from units import Settings
 
@@ -186,7 +186,7 @@ def draw(rows: pd.DataFrame, settings: Settings) -> None:
         axis.set_xticks(range(len(PHIS)), [f"phi = {phi}" for phi in PHIS])
         plain(axis, title)
     axes[0, 1].set_yscale("log")
-    axes[0, 0].legend(frameon=False, fontsize=9, loc="upper left")
+    axes[1, 0].legend(frameon=False, fontsize=9, loc="upper right")
     others = over_paper(part[part.by == "budget"], [*UNIT, "phi"])
     shown = (*COMPETITORS, "subtree + refit")
     axis = axes[1, 1]
@@ -221,5 +221,5 @@ def boxes(axis, groups, at, colours, label, width=0.3) -> None:
         box.set(facecolor=fill, edgecolor=edge)
     for part in ("whiskers", "caps", "medians"):
         for line in drawn[part]:
-            line.set(color=edge, linewidth=2 if part == "medians" else 1)
+            line.set(color=INK if part == "medians" else edge, linewidth=1.6)
     drawn["boxes"][0].set_label(label)

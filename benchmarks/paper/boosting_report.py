@@ -155,8 +155,10 @@ def draw(rows: pd.DataFrame, settings: Settings) -> None:
     axes = fig.subplots(2, 2)
     clean = rows[rows.protocol == "clean"]
     colours = dict(zip(AUTHORS, (BLUE, GREY, GOLD), strict=True))
-    pictured = [data for data in PICTURED if (clean.data == data).any()][:2]
-    for axis, data in zip(axes[0], pictured or [clean.data.iloc[0]], strict=False):
+    pictured = [data for data in PICTURED if (clean.data == data).any()]
+    for axis in axes[0, len(pictured) :]:
+        axis.set_axis_off()
+    for axis, data in zip(axes[0], pictured, strict=False):
         for method, colour in colours.items():
             part = clean[(clean.data == data) & (clean.method == method)]
             points = part[(part.by == "path") & (part.trees > 0)]

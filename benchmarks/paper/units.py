@@ -14,9 +14,23 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: where the data and the results are, and whether to be quick about it.
+    """How to run.
 
-    Without data, and to be quick, what is bundled is taken: see `sets.BUNDLED`.
+    Attributes
+    ----------
+    data : Path or None
+        Folder of the data sets. Without it, and to be quick, what is bundled is taken: see
+        `sets.BUNDLED`.
+    results : Path
+        Where tables and figures go.
+    quick : bool
+        Whether to be quick about it.
+    jobs : int
+        Processes for what is not timed.
+    published : Path or None
+        Folder of the authors' results.
+    limit : float or None
+        Seconds for each solver of the relaxed problem; None for what the module says.
     """
 
     data: Path | None
@@ -24,6 +38,7 @@ class Settings:
     quick: bool = False
     jobs: int = 2
     published: Path | None = None
+    limit: float | None = None
 
     @property
     def folder(self) -> Path | None:

@@ -13,6 +13,7 @@ local search drops a random tree and goes on with the first absent one, as long 
 harm; what the last step has harmed stays so. We do that too.
 """
 
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,6 @@ import pandas as pd
 import sets
 import style
 import units
-from literal import Literal
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
@@ -36,6 +36,10 @@ from forestprune.problem import Problem
 from forestprune.search import PATIENCE
 from forestprune.solver import Point, Solver
 from forestprune.steps import measured_steps
+
+sys.path.append(str(Path(__file__).parent.parent))  # where it stands with the other benchmarks
+
+from literal import Literal
 
 SETS = ("Moneyball", "us_crime", "abalone")
 SHOWN = ("us_crime", "boosted")

@@ -1,4 +1,4 @@
-"""What `timing.py` found, beside the paper's own table of times."""
+"""What `computation_time.py` found, beside the paper's own table of times."""
 
 import numpy as np
 import pandas as pd

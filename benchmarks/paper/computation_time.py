@@ -1,18 +1,15 @@
 """The paper's timing table (section 3.3): our solves beside solvers of the relaxed problem.
 
-    python benchmarks/paper/timing.py [--quick] [--limit 1800] [--results FOLDER]
-
 Random forests of depth 6, alpha = 1. The paper does not name its data, only their sizes; here they
 are generated, with ten columns (Friedman's first function). Beside one solve and a path of 100
 alphas, ours, stand solvers of the relaxed problem (`relaxation.py`), each in a process of its own
 that ends when the limit of time or memory is reached. If that has happened, larger problems are not
-given to the same solver. The paper's limit is half an hour, that of the table here LIMIT.
+given to the same solver. The paper's limit is half an hour (`run.py --limit 1800`), here LIMIT.
 
 The relaxed problem's optimum is a lower bound on what any pruning can reach, so it also says how
 far from the best ours can be at most.
 """
 
-import argparse
 import importlib.util
 import json
 import signal
@@ -27,17 +24,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import relaxation
+from computation_time_report import ROWS, TREES
 from relaxation import NOT_LICENSED, OUT_OF_MEMORY, OVER_TIME, SOLVED
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
-from timing_report import ROWS, TREES, report
-from units import HERE, Settings, run_units
+from units import Settings, run_units
 
 import forestprune as fp
 from forestprune.options import Options
 from forestprune.solver import Solver
-
-__all__ = ["report", "run"]
 
 ALPHA = 1.0
 LIMIT, QUICK_LIMIT = 120.0, 20.0
@@ -152,9 +147,9 @@ def forget_what_may_change(file: Path, limit: float) -> None:
         done[~missing & ~short].to_csv(file, index=False)
 
 
-def run(settings: Settings, limit: float | None = None) -> None:
+def run(settings: Settings) -> None:
     file = settings.results / "timing.csv"
-    limit = limit or (QUICK_LIMIT if settings.quick else LIMIT)
+    limit = settings.limit or (QUICK_LIMIT if settings.quick else LIMIT)
     forget_what_may_change(file, limit)
     all_rows, all_trees = (ROWS[:1], TREES[:1]) if settings.quick else (ROWS, TREES)
     units = [
@@ -165,18 +160,3 @@ def run(settings: Settings, limit: float | None = None) -> None:
     ]
     # One at a time: what is timed must not share the machine.
     run_units(file, units, partial(work, file=file, limit=limit), jobs=1)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="the smallest problem only")
-    parser.add_argument("--limit", type=float, help="seconds for each solver")
-    parser.add_argument("--results", type=Path, default=HERE / "results")
-    given = parser.parse_args()
-    settings = Settings(HERE, given.results, given.quick)
-    run(settings, given.limit)
-    print("\n".join(report(settings)))
-
-
-if __name__ == "__main__":
-    main()
