@@ -167,7 +167,8 @@ def draw(rows: pd.DataFrame, settings: Settings) -> None:
         axis.set_xlabel("nodes")
         axis.set_ylabel("test error")
         plain(axis, data)
-    axes[0, 0].legend(frameon=False, fontsize=9)
+    if pictured:
+        axes[0, 0].legend(frameon=False, fontsize=9)
     best = clean[clean.by == "best"]
     shown = (*AUTHORS, "subtree + refit")
     fills = ((BLUE, PALE_BLUE), (GREY, "#dddddd"), (GOLD, "#efe3b8"), (RED, PALE_RED))
