@@ -1,5 +1,6 @@
 """The paper's competitors against independent computation: scikit-learn, and enumeration."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -55,14 +56,13 @@ def test_a_part_of_a_forest_is_the_average_of_its_trees():
     assert path.n_trees.tolist() == list(range(13))
     np.testing.assert_allclose(path.alphas, 1 - np.arange(13) / 12)
     alone = columns(model, X_VAL) * 12
-    for small in path:
+    for small in list(path)[1:]:
         kept = small.weights != 0
-        expected = alone[:, kept].mean(axis=1) if kept.any() else alone.mean() * np.ones(200)
-        if kept.any():
-            np.testing.assert_allclose(small.predict(X_VAL), expected)
-            native = small.to_native()
-            assert native.n_estimators == kept.sum()
-            np.testing.assert_allclose(native.predict(X_VAL), expected)
+        expected = alone[:, kept].mean(axis=1)
+        np.testing.assert_allclose(small.predict(X_VAL), expected)
+        native = small.to_native()
+        assert native.n_estimators == kept.sum()
+        np.testing.assert_allclose(native.predict(X_VAL), expected)
     roots = [tree.tree_.value[0, 0, 0] for tree in model.estimators_]
     np.testing.assert_allclose(path[0].predict(X_VAL), np.mean(roots))
 
@@ -138,7 +138,7 @@ def test_lasso_is_that_of_scikit_learn(model):
     np.testing.assert_allclose(alphas, path.alphas)
     np.testing.assert_allclose(path.weights, expected.T, atol=1e-4 * np.abs(expected).max())
     assert path.n_trees[0] == 0
-    assert path.n_trees[1] > 0
+    assert path.n_trees[1] == 1
     for small, beta in zip(path, expected.T, strict=True):
         said = y.mean() + (outer - middle) @ beta
         np.testing.assert_allclose(small.predict(X_VAL), said, atol=1e-3)
@@ -177,11 +177,15 @@ def test_lasso_of_trees_that_are_the_same():
         np.testing.assert_allclose(small.predict(X), said, atol=1e-4)
 
 
-def test_lasso_of_trees_that_say_nothing():
-    constant = RandomForestRegressor(3, random_state=0).fit(X, np.ones(len(X)))
-    path = lasso(constant, X, np.ones(len(X)))
-    assert path.n_trees.tolist() == [0]
-    np.testing.assert_allclose(path[0].predict(X_VAL), 1.0)
+def test_nothing_is_selected_for_a_constant_target():
+    constant = np.full(len(X), 3.3)
+    for model in (forest(), RandomForestRegressor(3, random_state=0).fit(X, constant)):
+        path = lasso(model, X, constant)
+        assert path.n_trees.tolist() == [0]
+        small = best_trees(model, X, constant, max_nodes=1000, solver="heuristic")
+        assert small.n_trees == 0
+        for said in (path[0].predict(X_VAL), small.predict(X_VAL)):
+            np.testing.assert_allclose(said, 3.3)
 
 
 # Cost-complexity pruning
@@ -215,6 +219,27 @@ def test_a_forest_is_pruned_as_by_scikit_learn():
         own = forest(ccp_alpha=small.alpha, **options)
         assert small.n_nodes == sum(tree.tree_.node_count for tree in own.estimators_)
         np.testing.assert_allclose(small.predict(X_VAL), own.predict(X_VAL))
+
+
+def test_trees_with_two_outputs_are_pruned_as_by_scikit_learn():
+    two = np.column_stack([y, 10 * X[:, 0] * X[:, 1]])
+    tree = DecisionTreeRegressor(random_state=0, max_depth=7).fit(X, two)
+    for small in cost_complexity(tree, X, two, alphas=[0.5, 0.11, 0.031]):
+        own = DecisionTreeRegressor(random_state=0, max_depth=7, ccp_alpha=small.alpha).fit(X, two)
+        assert small.n_nodes == own.tree_.node_count
+        np.testing.assert_allclose(small.predict(X_VAL), own.predict(X_VAL))
+
+
+@pytest.mark.parametrize("model", [forest(5), boosting(5)], ids=["average", "sum"])
+def test_targets_far_from_zero_are_pruned_like_others(model):
+    near = cost_complexity(model, X, y, n_alphas=20)
+    read = fp.Forest.from_model(model)
+    if read.origin.averages:
+        moved = replace(read, value=read.value + 1e8)
+    else:
+        moved = replace(read, base=read.base + 1e8)
+    far = cost_complexity(moved, X, y + 1e8, alphas=near.alphas)
+    assert np.abs(near.n_nodes - far.n_nodes).max() <= 2
 
 
 def test_weights_of_rows_count_in_the_price():
@@ -262,23 +287,40 @@ def _pruned(root, mask):
 @pytest.mark.parametrize("model", [forest(7, max_depth=3), boosting(7)], ids=["average", "sum"])
 @pytest.mark.parametrize("solver", ["heuristic", "scip"])
 @pytest.mark.parametrize("max_nodes", [14, 20, 33, 47, 70])
-def test_best_trees_are_those_of_enumeration(model, solver, max_nodes):
+@pytest.mark.parametrize("alpha2", [0.0, 0.2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_best_trees_are_those_of_enumeration(model, solver, max_nodes, alpha2, weighted):
     if solver == "scip":
         pytest.importorskip("pyscipopt")
-    small = best_trees(model, X, y, max_nodes=max_nodes, alpha2=0.0, solver=solver)
-    inner = columns(model, X)
-    sizes = np.diff(fp.Forest.from_model(model).offsets)
+    weights = np.random.default_rng(1).integers(0, 3, len(y)) if weighted else None
+    options = {"alpha2": alpha2, "solver": solver, "sample_weight": weights}
+    small = best_trees(model, X, y, max_nodes=max_nodes, **options)
+    rows = np.arange(len(y)) if weights is None else np.repeat(np.arange(len(y)), weights)
+    inner, target = columns(model, X[rows]), y[rows]
+    read = fp.Forest.from_model(model)
+    sizes = np.diff(read.offsets)
+    roots = read.scale * read.value[read.offsets[:-1], 0]
+    size = ((inner - roots) ** 2).sum(axis=0)
 
-    def error(trees):
-        design = np.column_stack([np.ones(len(y)), inner[:, trees]])
-        beta = np.linalg.lstsq(design, y, rcond=None)[0]
-        return ((y - design @ beta) ** 2).mean()
+    def price(trees, beta):
+        left = target - target.mean() - (inner - inner.mean(axis=0))[:, trees] @ beta
+        return left @ left + alpha2 * size[trees] @ beta**2
 
-    supports = [s for k in range(8) for s in combinations(range(7), k)]
-    best = min(error(list(s)) for s in supports if sizes[list(s)].sum() <= max_nodes)
-    assert small.n_nodes == sizes[small.weights != 0].sum() <= max_nodes
-    assert ((y - small.predict(X)) ** 2).mean() == pytest.approx(best, rel=1e-6)
-    assert small.loss == pytest.approx(best / y.var(), rel=1e-6)
+    def best_price(trees):
+        if not trees:
+            return price(trees, np.zeros(0))
+        centred = (inner - inner.mean(axis=0))[:, trees]
+        penalised = centred.T @ centred + np.diag(alpha2 * size[trees])
+        moments = centred.T @ (target - target.mean())
+        return price(trees, np.linalg.lstsq(penalised, moments, rcond=None)[0])
+
+    supports = [list(s) for k in range(8) for s in combinations(range(7), k)]
+    best = min(best_price(s) for s in supports if sizes[s].sum() <= max_nodes)
+    kept = np.flatnonzero(small.weights)
+    assert small.n_nodes == sizes[kept].sum() <= max_nodes
+    assert price(kept, small.weights[kept]) == pytest.approx(best, rel=1e-6)
+    left = target - small.predict(X[rows])
+    assert small.loss == pytest.approx((left**2).mean() / target.var(), rel=1e-6)
     if solver == "scip":
         assert small.report["status"] == "optimal"
         assert small.report["gap"] < 1e-4
@@ -300,8 +342,19 @@ def test_a_penalty_shrinks_the_weights():
 
 
 def test_best_trees_can_be_exported():
-    small = best_trees(boosting(), X, y, max_nodes=100, solver="heuristic")
+    small = best_trees(forest(), X, -y, max_nodes=300, solver="heuristic")
+    assert (small.weights < 0).any()
     np.testing.assert_allclose(small.to_native().predict(X_VAL), small.predict(X_VAL))
+
+
+def test_a_pruned_average_is_a_sum():
+    # Its trees are no models of their own any more, and are not to be scaled like such.
+    small = fp.prune(forest(), X, y, max_nodes=200)
+    assert small.forest.origin.averages is False
+    again = fewer_trees(small.forest, X, y)
+    assert again.losses[-1] == pytest.approx(small.loss)
+    assert again.losses[-2] < 2 * small.loss
+    assert fp.Forest.from_model(small.to_native()).origin.averages is True
 
 
 # What all have in common
@@ -359,6 +412,11 @@ class TestEveryPath:
         (lambda m: best_trees(m, X, y, max_nodes=0), "max_nodes must be a whole number"),
         (lambda m: best_trees(m, X, y, max_nodes=9, solver="none"), "solver must be one of"),
         (lambda m: fewer_trees(m, X, y, X_val=X), "X_val and y_val must be given together"),
+        (lambda m: fewer_trees(m, X, y, averages="no"), "averages must be True, False or None"),
+        (lambda m: fewer_trees(m, X, y, rescale="no"), "rescale must be True or False"),
+        (lambda m: lasso(m, X, y, refit="maybe"), "refit must be True or False"),
+        (lambda m: lasso(m, X, y, eps="x"), "eps must be a number between 0 and 1"),
+        (lambda m: best_trees(m, X, y, max_nodes=9, time_limit="a"), "time_limit must be a finite"),
     ],
 )
 def test_what_cannot_be_is_refused(call, message):

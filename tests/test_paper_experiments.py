@@ -115,16 +115,13 @@ def test_the_authors_ridge_and_lasso():
     model = protocols.boosting(parts, 0)
     task = systems.Task.of(model, parts, "paper", np.array([3.0]))
     [path] = systems.METHODS["layer + ridge"](task)
-    # scikit-learn's Ridge(0.01) on what each tree adds, each measured by its size when uncut.
-    forest, depths = task.forest, path.points[0].depths
-    full, cut = (
-        np.column_stack([_adds(forest, i, depth, parts.X) for i, depth in enumerate(each)])
-        for each in (forest.depths, depths)
+    depths = path.points[0].depths
+    columns = np.column_stack(
+        [_adds(task.forest, i, depths[i], parts.X) for i in np.flatnonzero(depths)]
     )
-    size = np.sqrt((full**2).sum(axis=0) / (full**2).sum(axis=0).mean())
-    columns = (cut / size)[:, depths > 0]
     ridge = Ridge(0.01).fit(columns, parts.y)
     np.testing.assert_allclose(path[0].predict(parts.X), ridge.predict(columns), atol=1e-6)
+    np.testing.assert_allclose(path[0].loss, np.mean((parts.y - ridge.predict(columns)) ** 2))
     [positive] = systems.METHODS["LASSO"](task)
     assert (positive.weights >= 0).all()
     assert (positive.n_trees > 0).any()

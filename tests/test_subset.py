@@ -437,6 +437,7 @@ def test_the_heuristic_keeps_to_sizes_and_is_mostly_optimal():
 @pytest.mark.parametrize("solver", EXACT)
 def test_an_exact_solver_with_sizes(solver, monkeypatch):
     available(solver)
+    monkeypatch.setattr(subset_search.Search, "best", worse_start)
     for seed in range(30):
         X, y, sizes, limit, ridge = sized(seed)
         best = enumerated_within(X, y, sizes, limit, ridge)
@@ -467,8 +468,17 @@ def test_a_start_is_used(monkeypatch):
         {"sizes": [1, 0, 3], "max_size": 3},
         {"sizes": [1.0, 2.0, 3.0], "max_size": 3},
         {"sizes": [1, 2], "max_size": 3},
+        {"sizes": [1, 2, 3], "max_size": -5},
+        {"sizes": [1, 2, 3], "max_size": 3.7},
+        {"sizes": [1, 2, 3], "max_size": True},
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(options):
     with pytest.raises(ValueError, match="sizes"):
         best_subset(np.eye(3), np.ones(3), **options)
+
+
+@pytest.mark.parametrize("start", [[3], [-1], [True, False, True], [0.5], [[0]]])
+def test_starts_that_are_no_columns_are_refused(start):
+    with pytest.raises(ValueError, match="starts must be numbers of columns, 0 to 2"):
+        best_subset(np.eye(3), np.ones(3), starts=[start])

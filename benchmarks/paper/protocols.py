@@ -2,7 +2,14 @@
 
 *paper* follows the code published with the paper: train, validation and test rows are each
 standardised on themselves, features and target. *clean* scales the target by the training rows
-alone, and leaves the features, which trees do not mind.
+alone, and leaves the features, which trees do not mind; every choice looks at validation rows,
+every score at test rows. There the bagging baseline is an average of the trees it keeps, LASSO's
+selections are refitted with signs, and best subsets have a ridge penalty.
+
+Where *paper* is not what the authors did: their solver stops after three quiet block updates in a
+row and starts anew for a chosen alpha, ours descends until nothing changes, with our own local
+search, along one path; best subsets have a shorter limit (`systems.TIME_LIMIT`) than their 60 s,
+but start from a heuristic; seeds of folds and models are not theirs.
 """
 
 from dataclasses import dataclass

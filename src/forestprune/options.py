@@ -184,6 +184,18 @@ def require_count(name: str, value: Any, least: int, why: str = "") -> None:
         require(name, value, f"a whole number, at least {least}{why}", partial(_is_count, least))
 
 
+def require_flag(name: str, value: Any, *, or_none: bool = False) -> None:
+    """Raise an error unless `value` is True or False, or None if that is allowed."""
+    required = "True, False or None" if or_none else "True or False"
+    allowed = (True, False, None) if or_none else (True, False)
+    require(name, value, required, partial(_is_among, allowed))
+
+
+def require_share(name: str, value: Any) -> None:
+    """Raise an error unless `value` is a number between 0 and 1."""
+    require(name, value, "a number between 0 and 1", lambda v: _is_number(v) and 0.0 < v < 1.0)
+
+
 def _is_among(choices: tuple[Any, ...], value: Any) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return any(choice is bool(value) for choice in choices)

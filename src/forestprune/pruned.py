@@ -56,7 +56,7 @@ class PrunedForest:
     def of(cls, source: Source, point: Point) -> "PrunedForest":
         """Cut and weight the trees of `source` as `point` says."""
         return cls(
-            forest=_cut(source.forest, point),
+            forest=_small(source.forest, point),
             depths=point.depths,
             weights=point.weights,
             alpha=point.alpha,
@@ -126,6 +126,14 @@ def file_size(model: Any) -> int:
     return file.tell()
 
 
+def _small(forest: Forest, point: Point) -> Forest:
+    """Return what `point` has left of a forest: trees that are added up, whatever they were."""
+    small = _cut(forest, point).compact()
+    if small.origin is None:
+        return small
+    return replace(small, origin=replace(small.origin, averages=False))
+
+
 def _cut(forest: Forest, point: Point) -> Forest:
     if point.subtrees is not None and point.subtrees.adds is not None:
         return _with_new_values(forest, point, point.subtrees, point.subtrees.adds)
@@ -139,7 +147,7 @@ def _cut(forest: Forest, point: Point) -> Forest:
     scale = kept.scale * weights
     roots = kept.value[kept.offsets[:-1]]
     base = kept.base + (point.intercept - before) + (kept.scale - scale) @ roots
-    return replace(kept, scale=scale, base=base).compact()
+    return replace(kept, scale=scale, base=base)
 
 
 def _with_new_values(
@@ -161,4 +169,4 @@ def _with_new_values(
         :, np.newaxis
     ]
     value[roots] = share * value[roots + 1] + (1.0 - share) * value[roots + 2]
-    return replace(kept, value=value, scale=scale, base=point.intercept).compact()
+    return replace(kept, value=value, scale=scale, base=point.intercept)

@@ -75,8 +75,7 @@ class Source:
         if origin is not None and not self.original.adds_up_to_y:
             raise ValueError(
                 f"The trees of this {origin.model_class} add up to {origin.predicts}, which cannot "
-                "be compared with y. Leave y out: prune(model, X, ...) keeps to what the model "
-                "itself says."
+                "be compared with y. Leave y out: then what the model itself says is kept to."
             )
         return y
 

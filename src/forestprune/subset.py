@@ -118,7 +118,7 @@ def best_subset(
     library = None if solver == "heuristic" else import_solver(solver)
 
     search = _scaled(problem)
-    fit = search.best([search.selection(start) for start in starts])
+    fit = search.best([search.selection(_checked_start(start, problem)) for start in starts])
     status, gap = "heuristic", nan
     if library is not None:
         exact = ExactProblem(search, fit)
@@ -136,6 +136,19 @@ def best_subset(
     weights[search.columns[fit.support]] = fit.refined_weights() * search.units[fit.support]
     seconds = time.perf_counter() - start
     return SubsetSolution(weights, problem.objective(weights), solver, status, gap, seconds)
+
+
+def _checked_start(start: ArrayLike, problem: "_Problem") -> NDArray[np.intp]:
+    trees = np.asarray(start)
+    if not trees.size:
+        return np.empty(0, np.intp)
+    known = trees.dtype.kind in "iu" and trees.min() >= 0 and trees.max() < problem.moments.size
+    if trees.ndim != 1 or not known:
+        raise ValueError(
+            f"Each of starts must be numbers of columns, 0 to {problem.moments.size - 1}; got "
+            f"{start!r}."
+        )
+    return trees.astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +206,15 @@ def _checked_problem(
     each, limit = np.ones(p, np.int64), p if max_trees is None else min(int(max_trees), p)
     if sizes is not None or max_size is not None:
         if max_trees is not None or sizes is None or max_size is None:
-            raise ValueError("Give max_trees, or sizes and max_size together.")
+            raise ValueError(
+                "Give max_trees, or sizes and max_size together; got "
+                f"max_trees={max_trees!r}, sizes={sizes!r}, max_size={max_size!r}."
+            )
+        if not isinstance(max_size, Integral) or isinstance(max_size, bool) or max_size < 1:
+            raise ValueError(
+                f"max_size, what sizes may add up to, must be a whole number of at least 1; got "
+                f"{max_size!r}."
+            )
         each, limit = np.asarray(sizes), int(max_size)
         if each.shape != (p,) or each.dtype.kind not in "iu" or (each < 1).any():
             raise ValueError(

@@ -69,13 +69,15 @@ def best_trees(
     """
     require_count("max_nodes", max_nodes, 1)
     require_number("alpha2", alpha2)
+    require_number("time_limit", time_limit)
     check_solver(solver)
     setting = Setting(model, X, y, sample_weight, n_jobs)
     problem, sizes = setting.problem, setting.sizes
     polisher = Polisher(problem)
-    starts = _within(lasso_weights(polisher)[1], sizes, max_nodes)
+    starts = _within(lasso_weights(setting, polisher)[1], sizes, max_nodes)
+    small = (sizes <= max_nodes) & (not setting.is_constant)
     with one_blas_thread():
-        kept, gram, moments = polisher.equations(np.where(sizes <= max_nodes, problem.depths, 0))
+        kept, gram, moments = polisher.equations(np.where(small, problem.depths, 0))
         solution = best_subset(
             gram / problem.variation,
             moments / problem.variation,

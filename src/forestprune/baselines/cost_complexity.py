@@ -9,7 +9,7 @@ from forestprune import kernels
 from forestprune.baselines.setting import Setting
 from forestprune.forest import Forest
 from forestprune.opening import HeldOut, checked_alphas, validated
-from forestprune.options import require, require_count
+from forestprune.options import require_count, require_flag, require_share
 from forestprune.path import PruningPath
 from forestprune.problem import check_target
 from forestprune.progress import track
@@ -72,7 +72,8 @@ def cost_complexity(
     True
     """
     require_count("n_alphas", n_alphas, 1)
-    require("eps", eps, "a number between 0 and 1", lambda value: 0.0 < value < 1.0)
+    require_share("eps", eps)
+    require_flag("averages", averages, or_none=True)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
     setting = Setting(model, X, y, sample_weight, n_jobs)
     average = setting.averages if averages is None else averages
@@ -97,33 +98,44 @@ def _node_errors(setting: Setting, average: bool, n_jobs: int | None) -> NDArray
     """
     forest, encoding = setting.source.forest, setting.encoding
     scale = forest.scale * (forest.n_trees if average else 1.0)
-    value = forest.value * np.repeat(scale, setting.sizes)[:, np.newaxis]
+    sizes, starts = setting.sizes, forest.offsets[:-1]
+    roots = scale[:, np.newaxis] * forest.value[starts]
+    # Values and targets are taken from the root's value on, or their digits would be lost in it.
+    value = forest.value - np.repeat(forest.value[starts], sizes, axis=0)
+    value *= np.repeat(scale, sizes)[:, np.newaxis]
     target = check_target(setting.target, encoding.n_rows, forest.n_outputs)
-    target -= forest.base[:, np.newaxis]
     weights = encoding.sample_weight
     if weights is None:
         weights = np.ones(encoding.n_rows)
     if average:
-        sums = np.array([encoding.node_sums(row * weights, n_jobs) for row in target])
+        middle = np.average(target, axis=1, weights=weights)
+        centred = (target - middle[:, np.newaxis]) * weights
+        sums = np.array([encoding.node_sums(row, n_jobs) for row in centred]).T
+        sums += encoding.node_weights[:, np.newaxis] * np.repeat(
+            middle - forest.base - roots, sizes, axis=0
+        )
     else:
-        sums = _sums_in_sequence(setting, target, weights)
+        sums = _sums_in_sequence(setting, target, weights, roots)
     errors: NDArray[np.float64] = (value**2).sum(axis=1) * encoding.node_weights
-    errors -= 2.0 * (value * sums.T).sum(axis=1)
-    errors /= weights.sum()
+    errors -= 2.0 * (value * sums).sum(axis=1)
+    # The mean over outputs, as scikit-learn has it.
+    errors /= weights.sum() * forest.n_outputs
     return errors
 
 
 def _sums_in_sequence(
-    setting: Setting, target: NDArray[np.float64], weights: NDArray[np.float64]
+    setting: Setting,
+    target: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    roots: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return, summed over the rows of each node, what the trees before its own leave of y."""
+    """Return, summed over the rows of each node, what the trees before and its root leave of y."""
     forest, encoding, problem = setting.source.forest, setting.encoding, setting.problem
-    roots = forest.scale[:, np.newaxis] * forest.value[forest.offsets[:-1]]
     sums = np.zeros((forest.n_outputs, forest.n_nodes))
     before = Predictions(encoding, problem.steps)
     depths, ones = np.zeros(forest.n_trees, np.int64), np.ones(forest.n_trees)
     for tree in track(range(forest.n_trees), "measuring trees", forest.n_trees):
-        constant = roots[:tree].sum(axis=0)[:, np.newaxis]
+        constant = (forest.base + roots[: tree + 1].sum(axis=0))[:, np.newaxis]
         left = (target - constant - before.values) * weights
         for row, into in zip(left, sums, strict=True):
             kernels.add_up_rows(
@@ -131,7 +143,7 @@ def _sums_in_sequence(
             )
         depths[tree] = problem.depths[tree]
         before.move_to(depths, ones)
-    return sums
+    return sums.T
 
 
 class _Prices:

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from forestprune.baselines.setting import Setting
 from forestprune.opening import HeldOut, validated
-from forestprune.options import require_count
+from forestprune.options import require_count, require_flag
 from forestprune.path import PruningPath
 
 
@@ -63,6 +63,8 @@ def fewer_trees(
     5
     """
     require_count("n_points", n_points, 2)
+    require_flag("averages", averages, or_none=True)
+    require_flag("rescale", rescale)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
     setting = Setting(model, X, y, sample_weight, n_jobs)
     forest = setting.source.forest

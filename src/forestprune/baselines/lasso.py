@@ -9,13 +9,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from forestprune.baselines.setting import Setting
 from forestprune.opening import HeldOut, checked_alphas, validated
-from forestprune.options import require, require_count, require_number
+from forestprune.options import require_count, require_flag, require_number, require_share
 from forestprune.path import PruningPath
 from forestprune.polish import Polisher
 from forestprune.threads import one_blas_thread
 
-INDEPENDENT = 1e-12
-"""What trees add together is nothing of its own if it is a smaller share of the largest."""
+ROUNDING = 1e-12
+"""A weight, or what trees add together, is none if it is a smaller share of the largest."""
+
+FIRST_CHANGES = 30
+"""How many small selections there is an alpha for in any case."""
 
 STEPS_A_TREE = 20
 """Trees that come and go on the way to the last alpha, at most, for each there is."""
@@ -48,7 +51,8 @@ def lasso(
         As for :func:`forestprune.prune`.
     alphas : array-like or None
         Your own alphas, as for scikit-learn's ``lasso_path``. By default `n_alphas` of them, from
-        the smallest at which no tree is left down by equal factors to `eps` times that.
+        the smallest at which no tree is left down by equal factors to `eps` times that; and one
+        between each two at which the selection changes, as long as it is small.
     n_alphas : int
     eps : float
     refit : bool
@@ -72,14 +76,17 @@ def lasso(
     True
     """
     require_count("n_alphas", n_alphas, 1)
-    require("eps", eps, "a number between 0 and 1", lambda value: 0.0 < value < 1.0)
+    require_share("eps", eps)
+    require_flag("refit", refit)
     require_number("alpha2", alpha2)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
     setting = Setting(model, X, y, sample_weight, n_jobs)
     polisher = Polisher(setting.problem)
     depths = setting.problem.depths
     points = []
-    for alpha, weights in zip(*lasso_weights(polisher, alphas, n_alphas, eps), strict=True):
+    for alpha, weights in zip(
+        *lasso_weights(setting, polisher, alphas, n_alphas, eps), strict=True
+    ):
         selected = np.where(weights != 0.0, depths, 0)
         if refit:
             polished = polisher.ridge(selected, alpha2)
@@ -92,7 +99,11 @@ def lasso(
 
 
 def lasso_weights(
-    polisher: Polisher, alphas: ArrayLike | None = None, n_alphas: int = 100, eps: float = 1e-4
+    setting: Setting,
+    polisher: Polisher,
+    alphas: ArrayLike | None = None,
+    n_alphas: int = 100,
+    eps: float = 1e-4,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return alphas, falling, and a row with the weight of each whole tree for each of them.
 
@@ -101,36 +112,54 @@ def lasso_weights(
     goes on from what it says.
     """
     # Here, because importing it takes longer than all of this package.
-    from sklearn.linear_model import lars_path_gram, lasso_path
+    from sklearn.linear_model import lars_path_gram
 
-    problem = polisher.problem
-    weight = problem.encoding.sample_weight
-    total = float(problem.encoding.n_rows if weight is None else weight.sum())
+    kept, gram, moments = polisher.equations(setting.problem.depths)
+    total = setting.total_weight
+    gram, moments = gram / total, moments / total
+    if setting.is_constant or not moments.any():
+        grid = np.zeros(1) if alphas is None else checked_alphas(alphas)
+        return grid, np.zeros((grid.size, setting.sizes.size))
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kept, gram, moments = polisher.equations(problem.depths)
-        gram, moments = gram / total, moments / total
-        highest = float(np.abs(moments).max(initial=0.0))
+        most = STEPS_A_TREE * kept.size
+        knots, _, at_knots = lars_path_gram(
+            moments, gram, n_samples=1, method="lasso", max_iter=most
+        )
         if alphas is not None:
             grid = checked_alphas(alphas)
         else:
-            grid = np.geomspace(highest, eps * highest, n_alphas) if highest > 0.0 else np.zeros(1)
-        weights = np.zeros((grid.size, problem.depths.size))
-        if highest == 0.0:
-            return grid, weights
-        most = STEPS_A_TREE * kept.size
-        knots, _, values = lars_path_gram(moments, gram, n_samples=1, method="lasso", max_iter=most)
-        # A square root of the trees' inner products has the same ones, in fewer rows than X has.
-        squares, vectors = np.linalg.eigh(gram)
-        known = squares > INDEPENDENT * squares.max()
-        root = np.sqrt(squares[known])
-        columns = np.asfortranarray(root[:, np.newaxis] * vectors[:, known].T)
-        target = (vectors[:, known].T @ moments) / root
-        for alpha, row in zip(grid, weights, strict=True):
-            start = [np.interp(alpha, knots[::-1], each[::-1]) for each in values]
-            # scikit-learn divides the squares by the number of rows.
-            _, found, _ = lasso_path(
-                columns, target, alphas=[alpha / root.size], coef_init=np.array(start), tol=1e-6
-            )
-            row[kept] = found[:, 0]
+            early = knots[: FIRST_CHANGES + 1]
+            first = np.sqrt(early[:-1] * early[1:])
+            grid = np.geomspace(knots[0], eps * knots[0], n_alphas)
+            grid = np.unique(np.concatenate([grid, first[first > grid[-1]]]))[::-1]
+        starts = [np.interp(grid, knots[::-1], values[::-1]) for values in at_knots]
+        found = _refined(gram, moments, grid, np.transpose(starts))
+    # What has come and gone leaves its rounding behind.
+    found[np.abs(found) <= ROUNDING * np.abs(found).max(axis=1, keepdims=True)] = 0.0
+    weights = np.zeros((grid.size, setting.sizes.size))
+    weights[:, kept] = found
     return grid, weights
+
+
+def _refined(
+    gram: NDArray[np.float64],
+    moments: NDArray[np.float64],
+    alphas: NDArray[np.float64],
+    starts: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return a row of weights for each alpha, by coordinate descent from `starts`."""
+    from sklearn.linear_model import lasso_path
+
+    # A square root of the inner products has the same ones, in fewer rows than X has.
+    squares, vectors = np.linalg.eigh(gram)
+    known = squares > ROUNDING * squares.max()
+    root = np.sqrt(squares[known])
+    columns = np.asfortranarray(root[:, np.newaxis] * vectors[:, known].T)
+    target = (vectors[:, known].T @ moments) / root
+    found = np.empty_like(starts)
+    for row, alpha, start in zip(found, alphas, starts, strict=True):
+        # scikit-learn divides the squares by the number of rows.
+        alpha_there = alpha / root.size
+        row[:] = lasso_path(columns, target, alphas=[alpha_there], coef_init=start, tol=1e-6)[1].T
+    return found

@@ -46,6 +46,19 @@ class Setting:
         return origin is not None and origin.averages
 
     @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        weights = self.encoding.sample_weight
+        return float(self.encoding.n_rows if weights is None else weights.sum())
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all targets are the same but for rounding, so that no tree has a say."""
+        target = np.asarray(self.target, dtype=np.float64)
+        spread = np.ptp(target, axis=0)
+        return bool((spread <= 1e-14 * np.abs(target).max(axis=0, initial=0.0)).all())
+
+    @property
     def sizes(self) -> NDArray[np.int64]:
         """Number of nodes of each tree."""
         return np.diff(self.source.forest.offsets)
