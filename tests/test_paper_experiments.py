@@ -1,5 +1,9 @@
 """The paper's experiments with bagging and boosting: protocols, choices, and a quick run of all."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import bagging
 import bagging_report
 import boosting
@@ -9,6 +13,7 @@ import numpy as np
 import pandas as pd
 import protocols
 import pytest
+import run
 import sets
 import systems
 import units
@@ -187,3 +192,13 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
     assert calls == [1, 2, 3, 3, 4]
     assert table.number.tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
     assert table.square.tolist()[::2] == [1, 4, 9, 16]
+
+
+def test_the_command(tmp_path):
+    """Run as a script, it finds its modules, and makes one page of what there is."""
+    script = Path(run.__file__)
+    command = [sys.executable, str(script), "--quick", "--parts", "case_study"]
+    subprocess.run([*command, "--results", str(tmp_path)], check=True, cwd=tmp_path)
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert page.count("\n## ") == 1
+    assert "section 4.3" in page

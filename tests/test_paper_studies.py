@@ -110,12 +110,13 @@ def test_paths_are_compared(settings):
         assert (first.trees == 0).all()
         objective = part.pivot_table(index="step", columns="way", values="objective").dropna()
         assert (objective["warm + ours"] <= objective["warm"] * (1 + 1e-5)).all()
-        assert (objective["3 quiet: cold"] >= objective.min(axis=1)).all()
+        # Stopping early never pays on average.
+        assert objective["3 quiet: cold"].mean() >= objective["cold"].mean()
     sweeps = rows[rows.way.isin(["cold", "warm", "warm + ours"])].passes
     assert (sweeps == sweeps.round()).all()
     assert (sweeps >= 1).all()
     assert len(rows_of(lines, "3 quiet: warm")) == len(warm_starts.MODELS)
-    assert sum("get stuck" in line for line in lines) >= len(warm_starts.MODELS)
+    assert sum(line.count("% end at once") for line in lines) >= 2 * len(warm_starts.MODELS)
     assert is_picture(settings.results / "warm_starts.png")
 
 

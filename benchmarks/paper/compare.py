@@ -22,6 +22,14 @@ def over_paper(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return others.assign(increase=100.0 * (others.test / others.of_paper - 1.0))
 
 
+def common_sets(files: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Leave the data sets that the authors have too; all of ours if there are no such files."""
+    common = set(files.dataset) & set(rows.data)
+    if not common:
+        return files, rows
+    return files[files.dataset.isin(common)], rows[rows.data.isin(common)]
+
+
 def mean_curve(rows: pd.DataFrame, data: str, protocol: str, method: str) -> pd.Series:
     """Return the mean test error over folds by budget of nodes."""
     mine = rows[
@@ -62,6 +70,7 @@ def count(number: float) -> str:
 def median_cells(
     rows: pd.DataFrame, method: str, column: str, levels: tuple, show: Callable[[float], str]
 ) -> list[str]:
-    """Return the medians of one method over data sets and folds, a cell for each level."""
-    mine = rows[rows.method == method].groupby(column).value.median()
+    """Return the median over data sets of a method's median over folds, for each level."""
+    folds = rows[rows.method == method].groupby([column, "data"]).value.median()
+    mine = folds.groupby(level=0).median()
     return [show(mine.get(level, np.nan)) for level in levels]

@@ -28,7 +28,7 @@ from computation_time_report import ROWS, TREES
 from relaxation import NOT_LICENSED, OUT_OF_MEMORY, OVER_TIME, SOLVED
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
-from units import Settings, run_units
+from units import Settings, run_units, write_table
 
 import forestprune as fp
 from forestprune.options import Options
@@ -144,7 +144,7 @@ def forget_what_may_change(file: Path, limit: float) -> None:
         done = pd.read_csv(file)
         missing = done.status.str.startswith((NOT_INSTALLED, NOT_LICENSED))
         short = done.status.str.startswith(OVER_TIME) & (done.seconds < limit)
-        done[~missing & ~short].to_csv(file, index=False)
+        write_table(done[~missing & ~short], file)
 
 
 def run(settings: Settings) -> None:

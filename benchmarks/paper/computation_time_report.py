@@ -162,4 +162,11 @@ def gaps(done: pd.DataFrame) -> list[str]:
 def report(settings: Settings) -> list[str]:
     """Return the table and what follows from it, as lines of Markdown."""
     done = results(settings)
-    return ["## Computation time", "", INTRODUCTION, *times(done), *comparisons(done), *gaps(done)]
+    return [
+        "## Computation time (section 3.3)",
+        "",
+        INTRODUCTION,
+        *times(done),
+        *comparisons(done),
+        *gaps(done),
+    ]

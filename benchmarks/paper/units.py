@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 import pandas as pd
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -56,28 +57,38 @@ def run_units(
     """Return a table with the rows that ``work(**unit)`` gives for each unit, the unit in front.
 
     Rows are added to the CSV `file` as soon as a unit is done; a unit that it has is left out. So a
-    run that was stopped goes on where it was.
+    run that was stopped goes on where it was. What tells units apart is text or whole numbers.
     """
-    done = pd.read_csv(file) if file.exists() else pd.DataFrame()
-    keys = list(units[0])
-    known = set(done[keys].astype(str).itertuples(index=False, name=None)) if len(done) else set()
-    left = [unit for unit in units if tuple(str(unit[key]) for key in keys) not in known]
+    done = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=list(units[0]))
+    known = set(_keys(done, units[0]))
+    left = [unit for unit in units if tuple(map(str, unit.values())) not in known]
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     with Progress(*columns, TimeRemainingColumn()) as progress:
         task = progress.add_task(file.stem, total=len(units), completed=len(units) - len(left))
         calls = (joblib.delayed(_rows)(work, unit) for unit in left)
         for rows in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
-            done = pd.concat([done, pd.DataFrame(rows)], ignore_index=True)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_suffix(".part")
-            done.to_csv(part, index=False, float_format="%.6g")
-            part.rename(file)
+            frames = [frame for frame in (done, pd.DataFrame(rows)) if len(frame)]
+            done = pd.concat(frames, ignore_index=True)
+            write_table(done, file)
             progress.advance(task)
-    order = {tuple(str(unit[key]) for key in keys): i for i, unit in enumerate(units)}
-    done["_"] = [
-        order.get(key, len(order)) for key in done[keys].astype(str).itertuples(index=False)
-    ]
-    return done.sort_values("_", kind="stable").drop(columns="_").reset_index(drop=True)
+    # Units are done in any order, but stand in theirs.
+    place = {tuple(map(str, unit.values())): i for i, unit in enumerate(units)}
+    order = np.argsort([place.get(key, len(place)) for key in _keys(done, units[0])], kind="stable")
+    done = done.iloc[order].reset_index(drop=True)
+    write_table(done, file)
+    return done
+
+
+def write_table(table: pd.DataFrame, file: Path) -> None:
+    """Write a CSV file, which appears under its name only when it is complete."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    table.to_csv(part, index=False, float_format="%.6g")
+    part.rename(file)
+
+
+def _keys(table: pd.DataFrame, unit: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [*table[list(unit)].astype(str).itertuples(index=False, name=None)]
 
 
 def _rows(work: Callable[..., list[dict[str, Any]]], unit: dict[str, Any]) -> list[dict[str, Any]]:

@@ -186,6 +186,7 @@ def _cold(solver: Counted, alphas: Floats) -> list[Point]:
 
 
 def _of_points(way: str, solver: Counted, points: list[Point]) -> list[dict[str, Any]]:
+    """Return a row for each point. Looks are known of the whole path: each has an equal share."""
     before = np.zeros(solver.order.size, np.int64)
     looks = solver.looks / len(points)
     rows = []
