@@ -92,8 +92,9 @@ def at_equal_size(rows: pd.DataFrame, settings: Settings) -> list[str]:
     lines = [
         "**At equal size.** Increase of test error over layer + ridge, the paper's method, within "
         "the nodes that it keeps at each phi; best by validation rows. Best subsets are solved "
-        f"once, for the whole budget, and have {TIME_LIMIT:g} s each after a heuristic (the authors: 60 "
-        f"s). {mine.data.nunique()} data sets that the authors' files have too, if they are there.",
+        f"once, for the whole budget, and have {TIME_LIMIT:g} s each after a heuristic (the "
+        f"authors: 60 s). {mine.data.nunique()} data sets that the authors' files have too, if "
+        "they are there.",
         "",
     ]
     cells = []
