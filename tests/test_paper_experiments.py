@@ -25,12 +25,12 @@ from forestprune import subset_search
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
-    monkeypatch.setattr(systems, "TIME_LIMIT", 0.2)
     monkeypatch.setattr(systems, "N_ALPHAS", 12)
     monkeypatch.setattr(subset_search, "SHAKING_WORK", 0.0)
     monkeypatch.setattr(sets, "BUNDLED", {"diabetes": load_diabetes})
     for module in (bagging, boosting):
         monkeypatch.setattr(module, "QUICK_ROWS", 120)
+        monkeypatch.setattr(module, "TIME_LIMIT", 0.2)
     published = tmp_path / "published"
     published.mkdir()
     known = {"dataset": ["diabetes"], "fp_mse": 0.6, "fp_nodes": 300.0, "fp_mse_sd": 0.1}

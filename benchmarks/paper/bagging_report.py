@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from authors import BAGGING_TEXT, COLUMNS, published
-from bagging import PHIS
+from bagging import PHIS, TIME_LIMIT
 from compare import (
     ORDER,
     UNIT,
@@ -19,7 +19,7 @@ from compare import (
 )
 from protocols import PROTOCOLS
 from style import BLUE, GREY, INK, PALE_BLUE, PALE_RED, RED, figure, plain, save, table
-from systems import COMPETITORS, OURS, TIME_LIMIT
+from systems import COMPETITORS, OURS
 from units import Settings
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from authors import BUDGET_COLUMNS, published
 from bagging_report import boxes
-from boosting import AUTHORS, BUDGETS, PICTURED
+from boosting import AUTHORS, BUDGETS, PICTURED, TIME_LIMIT
 from compare import (
     ORDER,
     UNIT,
@@ -19,7 +19,7 @@ from compare import (
 )
 from protocols import PROTOCOLS
 from style import BLUE, GOLD, GREY, PALE_BLUE, PALE_RED, RED, figure, plain, save, table
-from systems import COMPETITORS, OURS, TIME_LIMIT
+from systems import COMPETITORS, OURS
 from units import Settings
 
 LEVELS = (*map(str, BUDGETS), "of best")

@@ -8,7 +8,7 @@ selections are refitted with signs, and best subsets have a ridge penalty.
 
 Where *paper* is not what the authors did: their solver stops after three quiet block updates in a
 row and starts anew for a chosen alpha, ours descends until nothing changes, with our own local
-search, along one path; best subsets have a shorter limit (`systems.TIME_LIMIT`) than their 60 s,
+search, along one path; best subsets have a shorter limit (`TIME_LIMIT`) than their 60 s,
 but start from a heuristic; seeds of folds and models are not theirs.
 """
 

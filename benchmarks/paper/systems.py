@@ -23,9 +23,6 @@ SHRINKAGES = (10.0, 100.0, 1000.0)
 MOST_NODES_TO_POLISH = 20_000
 N_ALPHAS = 50
 
-TIME_LIMIT = 2.0
-"""Seconds for each best-subset problem, beside what the heuristic takes that it starts from."""
-
 CURVE = tuple(int(nodes) for nodes in np.geomspace(10, 1e6, 41))
 """Budgets of nodes for which errors are kept, to compare sizes at equal error."""
 
@@ -202,7 +199,7 @@ METHODS: dict[str, Callable[[Task], list[fp.PruningPath]]] = {
 }
 
 
-def best_subset(task: Task, budget: int) -> dict[str, Any]:
+def best_subset(task: Task, budget: int, time_limit: float) -> dict[str, Any]:
     """Describe the best whole trees within a budget of nodes, by mixed-integer programming.
 
     The authors' problem has no penalty on the weights; a little of one is what repairs it.
@@ -218,7 +215,7 @@ def best_subset(task: Task, budget: int) -> dict[str, Any]:
         max_nodes=int(budget),
         alpha2=0.0 if task.protocol == "paper" else 0.01,
         solver="scip",
-        time_limit=TIME_LIMIT,
+        time_limit=time_limit,
         n_jobs=1,
     )
     return {
