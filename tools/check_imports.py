@@ -27,6 +27,8 @@ TABLE = [
     "build",
     "interop",
     "options",
+    "additive",
+    "text",
     "encoding",
     "depth_difference",
     "sketch",
