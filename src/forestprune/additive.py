@@ -127,6 +127,11 @@ def category_labels(forest: Forest, condition: Condition) -> list[str | int | fl
     return [labels[c] if c < len(labels) else c for c in condition.categories or ()]
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent; what is little is not nothing."""
+    return "<1 %" if 0.0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
 def _checked_output(forest: Forest, output: int | None) -> int:
     if output is None and forest.n_outputs > 1:
         raise ValueError(

@@ -15,7 +15,6 @@ from forestprune.forest import Forest
 from forestprune.solver import Point
 from forestprune.source import Source
 from forestprune.subtrees import Subtrees
-from forestprune.text import to_formula, to_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +128,8 @@ class PrunedForest:
         Parameters
         ----------
         digits : int or None
-            To how many digits numbers are rounded; None writes them exactly.
+            To how many digits numbers are rounded, though no further than to whole ones; None
+            writes them exactly.
         output : int or None
             Which output, counted from 0; needed if there are several.
 
@@ -150,6 +150,8 @@ class PrunedForest:
             +0.0909 (16 %) if x1 <= 0.238, else -0.421 (43 %)
           else: +0.413 (40 %)
         """
+        from forestprune.text import to_text
+
         return to_text(self.forest, digits=digits, output=output, numbers=self.tree_numbers)
 
     def to_formula(self, *, digits: int | None = None, output: int | None = None) -> str:
@@ -190,6 +192,8 @@ class PrunedForest:
         >>> bool(abs(eval(small.to_formula(), row) - small.predict(wine.data[:1])[0]) < 1e-12)
         True
         """
+        from forestprune.text import to_formula
+
         return to_formula(self.forest, digits=digits, output=output)
 
     def __repr__(self) -> str:

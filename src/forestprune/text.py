@@ -5,11 +5,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from forestprune.additive import (
     Additive,
     Condition,
     category_labels,
     column_names,
+    percent,
     takes_missing,
 )
 from forestprune.forest import Forest
@@ -27,7 +31,7 @@ def to_text(
     *,
     digits: int | None = 4,
     output: int | None = None,
-    numbers: Sequence[int] | None = None,
+    numbers: Sequence[int] | NDArray[np.int64] | None = None,
 ) -> str:
     """Return a forest in words, the tree that matters most first.
 
@@ -38,7 +42,8 @@ def to_text(
     ----------
     forest : Forest
     digits : int or None
-        To how many digits numbers are rounded; None writes them exactly.
+        To how many digits numbers are rounded, though no further than to whole ones; None writes
+        them exactly.
     output : int or None
         Which output, if there are several.
     numbers : sequence of int, or None
@@ -142,7 +147,11 @@ def _spoken_names(forest: Forest) -> list[str]:
 
 
 def _number(x: float, digits: int | None) -> str:
-    return repr(x) if digits is None else f"{x:.{digits}g}"
+    if digits is None:
+        return repr(x)
+    # 12345 to three digits is 12345: zeros would be no shorter.
+    whole = 10.0**digits <= abs(x) < 1e15
+    return f"{x:.0f}" if whole else f"{x:.{digits}g}"
 
 
 def _signed(x: float, digits: int | None) -> str:
@@ -182,7 +191,7 @@ def _tree_in_words(
     def leaf(node: int) -> str:
         share = view.shares[node]
         return _signed(float(view.adds[node]), digits) + (
-            "" if share != share else f" ({100 * share:.0f} %)"
+            "" if share != share else f" ({percent(share)})"
         )
 
     lines = []
