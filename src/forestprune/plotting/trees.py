@@ -102,18 +102,22 @@ def plot_forest(
     if not chosen:
         return _draw_constant(ax, view.constant)
     trees = [place_nodes(forest, tree) for tree in chosen]
-    if ax is None and SLOT * row_width(tuple(trees)) <= ONE_ROW:
-        rows = Rows((tuple(trees),))
+    if ax is None:
+        all_in_one = SLOT * row_width(tuple(trees)) <= ONE_ROW
+        rows = Rows((tuple(trees),)) if all_in_one else Rows.of(trees, ASPECT * LAYER / SLOT)
+        width = max(rows.width, LEAST_WIDTH / SLOT)
+        inches = SLOT * width
+        ax, scale = open_axes(None, inches, LAYER * rows.height + 0.7), 1.0
     else:
-        rows = Rows.of(trees, _aspect(ax) * LAYER / SLOT)
-    width = max(rows.width, LEAST_WIDTH / SLOT) if ax is None else rows.width
-    wanted = SLOT * width, LAYER * rows.height
-    ax = open_axes(ax, wanted[0], wanted[1] + 0.7)
+        inches, high = _inches(ax)
+        rows = Rows.of(trees, inches / high * LAYER / SLOT)
+        width = rows.width
+        scale = min(1.0, inches / (SLOT * width), high / (LAYER * rows.height))
     ax.set_axis_off()
     ax.set_xlim(-GAP / 2 - 0.5, width - GAP / 2 - 0.5)
     ax.set_ylim(0.8 - rows.height, 0.8)
     heads = dict(zip(trees, _heads(small, forest, chosen), strict=True))
-    pen = _Pen(ax, forest, view, chosen, min(1.0, *np.divide(_inches(ax), wanted)))
+    pen = _Pen(ax, forest, view, chosen, scale)
     top_of_row = 0.0
     for row, height in zip(rows.trees, rows.heights, strict=True):
         # Rows are spread out evenly, so that none looks as if something were missing.
@@ -123,7 +127,7 @@ def plot_forest(
             pen.draw(tree, heads[tree], left, top_of_row)
             left += tree.leaves + GAP + room
         top_of_row -= height
-    title = _title(forest, view, chosen, int(11 * _inches(ax)[0]))
+    title = _title(forest, view, chosen, int(11.5 * inches))
     ax.set_title(title, loc="left", color=INK, fontsize=10, linespacing=1.5)
     return ax
 
@@ -145,7 +149,7 @@ class _Pen:
         self.rings = takes_missing(forest)
 
     def draw(self, tree: Place, head: str, left: float, top: float) -> None:
-        self._text(left + tree.x, top + 0.6, head, 8, color=GREY)
+        self._text(left + tree.x, top + 0.6, head, 7.5, color=GREY)
         for place in tree:
             at = left + place.x, top - place.depth
             for side, child in enumerate(place.children):
@@ -187,7 +191,7 @@ class _Pen:
         lines = [*even_lines(self.names[condition.feature], LINE), self._met(node, condition)]
         tint = self.colours.get(condition.feature, REST)
         box = {"boxstyle": "round,pad=0.3", "lw": 0, "fc": tint}
-        self._text(x, y, "\n".join(lines), 8.8, bbox=box, linespacing=1.15, zorder=3)
+        self._text(x, y, "\n".join(lines), 7.8, bbox=box, linespacing=1.15, zorder=3)
 
     def _met(self, node: int, condition: Condition) -> str:
         if condition.categories is None:
@@ -207,9 +211,9 @@ class _Pen:
         box = {"boxstyle": "round,pad=0.28", "fc": tint, "lw": 0}
         colour = DARK_RED if adds < 0 else DARK_BLUE
         text = aligned_number(adds, self.largest)
-        self._text(x, y, text, 9.3, weight="bold", color=colour, bbox=box, zorder=3)
+        self._text(x, y, text, 8.3, weight="bold", color=colour, bbox=box, zorder=3)
         if share == share:
-            self._text(x, y - 0.28, percent(share), 7.5, color=GREY, zorder=3)
+            self._text(x, y - 0.28, percent(share), 6.8, color=GREY, zorder=3)
 
     def _text(self, x: float, y: float, text: str, size: float, **options: Any) -> None:
         options = {"ha": "center", "va": "center", "color": INK} | options
@@ -271,13 +275,6 @@ def _title(forest: Forest, view: Additive, trees: tuple[int, ...], width: int) -
     how = f"Prediction = {short_number(view.constant)} + what the trees add. Left if the condition "
     how += "holds; missing values follow the ring." if takes_missing(forest) else "holds."
     return "\n".join(line for part in (size, how) for line in wrap(part, max(width, 20)))
-
-
-def _aspect(ax: "Axes | None") -> float:
-    if ax is None:
-        return ASPECT
-    width, height = _inches(ax)
-    return width / height
 
 
 def _inches(ax: "Axes") -> tuple[float, float]:
