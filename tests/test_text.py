@@ -72,6 +72,10 @@ def evaluated(formula, forest, matrix):
 def test_a_formula_predicts(drawn, X, data):
     _, forest = drawn
     output = data.draw(st.integers(0, forest.n_outputs - 1))
+    # A wrong turn must show, so no two leaves have the same value and no tree weighs nothing.
+    apart = 100.0 * np.arange(forest.n_nodes)[:, np.newaxis]
+    signs = np.where(forest.scale < 0, -1.0, 1.0)
+    forest = replace(forest, value=forest.value + apart, scale=forest.scale + signs)
     X = probing_rows(forest, X)
     if forest.category_set.size:
         # Codes of categories are whole numbers.
@@ -79,9 +83,9 @@ def test_a_formula_predicts(drawn, X, data):
         X[:, with_sets] = np.floor(X[:, with_sets])
     expected = np.reshape(forest.predict(X), (len(X), -1))[:, output]
     formula = to_formula(forest, output=output)
-    assert evaluated(formula, forest, forest.input.matrix(X)) == pytest.approx(expected, abs=1e-9)
+    assert evaluated(formula, forest, forest.input.matrix(X)) == pytest.approx(expected, abs=1e-6)
     # Rounding to float32 is in the thresholds, so numbers can come as the user has them.
-    assert evaluated(formula, forest, X) == pytest.approx(expected, abs=1e-9)
+    assert evaluated(formula, forest, X) == pytest.approx(expected, abs=1e-6)
 
 
 @given(st.sampled_from(NUMBERS) | st.floats(allow_nan=False, allow_infinity=False), st.data())
@@ -93,9 +97,17 @@ def test_thresholds_allow_for_rounding(threshold, data):
             assert (x <= largest) == bool(np.float64(np.float32(x)) <= threshold)
 
 
-def test_a_formula_of_xgboost_on_the_user_s_own_numbers():
+def test_a_formula_takes_numbers_that_are_no_float32():
+    # As XGBoost has x < 0.1: the largest float32 below it goes left, 0.1 itself right.
+    below = float(np.nextafter(np.float32(0.1), np.float32(0)))
+    forest = built([split(0, below, leaf(-1.0), leaf(1.0))], dtype="float32")
+    X = np.array([[0.1, 0, 0], [0.0999999, 0, 0]])
+    assert forest.predict(X).tolist() == [2.0, 0.0]
+    assert evaluated(to_formula(forest), forest, X) == [2.0, 0.0]
+
+
+def test_a_formula_of_xgboost():
     rng = np.random.default_rng(0)
-    # One decimal: most values are thresholds too, and none of them is a float32.
     X = np.round(rng.normal(size=(300, 3)), 1)
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.nan_to_num(X[:, 0]) + (np.nan_to_num(X[:, 1]) < 0.3)
@@ -159,6 +171,11 @@ def test_roots_are_in_the_constant():
     assert view.shares.tolist() == [1.0, 0.25, 0.75]
 
 
+def test_nothing_is_added_without_a_sign_that_puzzles():
+    forest = built([Node([0.0], 2.0, 0, 0.5, left=leaf(-0.0), right=leaf(1.0))])
+    assert "-" not in to_formula(forest) + to_text(forest)
+
+
 def test_a_constant_is_text_and_formula_too():
     forest = built([], base=[2.5])
     assert to_formula(forest) == "2.5"
@@ -191,8 +208,9 @@ def test_features_never_share_a_name(names):
     nameless = replace(forest, input=fp.InputSpec(n))
     assert evaluated(to_formula(forest), forest, X) == pytest.approx(nameless.predict(X))
     # One line for a stump, so names cannot break lines; and all of them differ.
-    said = [line.partition(" if ")[2] for line in to_text(forest).splitlines() if " if " in line]
-    assert len(set(said)) == n
+    lines = [line for line in to_text(forest).splitlines() if " if " in line]
+    conditions = {line.partition(" if ")[2].rpartition(", else ")[0] for line in lines}
+    assert len(lines) == len(conditions) == n
     assert all(line.isprintable() for line in to_text(forest).splitlines())
 
 

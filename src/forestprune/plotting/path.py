@@ -36,11 +36,11 @@ def plot_path(
 ) -> "Axes":
     """Draw error against number of nodes, for all points of a path.
 
-    If the path has validation rows (``prune_path(..., X_val=, y_val=)``), the error is 1 - R
-    squared on these, with a band of one standard error either way, and the full model's own error
-    is marked. Otherwise it is that on the rows that the forest was pruned with, which tells nothing
-    of others; the axis says which. A constant counts as one node, so that it has a place on the
-    logarithmic axis.
+    If the path was validated (``prune_path(..., X_val=, y_val=)``, or ``path_`` of
+    :class:`forestprune.ForestPruneRegressorCV`), the error is 1 - R squared on rows held out, with
+    a band of one standard error either way, and the full model's own error is marked. Otherwise
+    it is that on the rows that the forest was pruned with, which tells nothing of others; the axis
+    says which. A constant counts as one node, so that it has a place on the logarithmic axis.
 
     Parameters
     ----------
@@ -112,10 +112,10 @@ def plot_path(
     ax.set_xlabel("nodes")
     if validation is None:
         ax.set_ylabel("training error: mean squared error / var(y)")
-        title = "Error on the rows that it was pruned with"
+        title = "Training error against size"
     else:
         ax.set_ylabel("validation error: 1 - R²")
-        title = "Error on validation rows"
+        title = "Validation error against size"
     frame(ax, title)
     legend(ax)
     return ax
