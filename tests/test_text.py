@@ -68,7 +68,7 @@ def evaluated(formula, forest, matrix):
     ]
 
 
-@given(forests(), rows(), st.data())
+@given(forests() | forests(categorical=False), rows(), st.data())
 def test_a_formula_predicts(drawn, X, data):
     _, forest = drawn
     output = data.draw(st.integers(0, forest.n_outputs - 1))
@@ -98,12 +98,13 @@ def test_thresholds_allow_for_rounding(threshold, data):
 
 
 def test_a_formula_takes_numbers_that_are_no_float32():
-    # As XGBoost has x < 0.1: the largest float32 below it goes left, 0.1 itself right.
+    # Rounded to float32, 0.1 is greater than 0.1, and the second number less than it is.
     below = float(np.nextafter(np.float32(0.1), np.float32(0)))
-    forest = built([split(0, below, leaf(-1.0), leaf(1.0))], dtype="float32")
-    X = np.array([[0.1, 0, 0], [0.0999999, 0, 0]])
-    assert forest.predict(X).tolist() == [2.0, 0.0]
-    assert evaluated(to_formula(forest), forest, X) == [2.0, 0.0]
+    for threshold, x, expected in ((0.1, 0.1, 2.0), (below, below + 1e-10, 0.0)):
+        forest = built([split(0, threshold, leaf(-1.0), leaf(1.0))], dtype="float32")
+        X = np.array([[x, 0, 0]])
+        assert forest.predict(X).tolist() == [expected]
+        assert evaluated(to_formula(forest), forest, X) == [expected]
 
 
 def test_a_formula_of_xgboost():
