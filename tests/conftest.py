@@ -21,11 +21,13 @@ if INTERPRETED:
         "test_paper_studies.py",
         "test_paper_experiments.py",
         "test_path.py",
+        "test_plotting.py",
         "test_readme.py",
         "test_search.py",
         "test_sklearn_hist.py",
         "test_subset.py",
         "test_subtree_rule.py",
+        "test_text.py",
         "test_xgboost.py",
     ]
 

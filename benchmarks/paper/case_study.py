@@ -9,7 +9,6 @@ tree; they are chosen on the same rows.
 The paper's census file is not to be had; the census data here are 809 block groups of Rhode Island.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,12 @@ import pandas as pd
 import sets
 import style
 import units
-from draw import by_importance, contributions, draw_trees
+from matplotlib import pyplot
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import forestprune as fp
+from forestprune.text import to_formula
 
 SETS = ("us_crime", "census_pdb2015_ri")
 TREES, NODES, PAPER_ALPHA = 10, 60, 15.0
@@ -39,8 +39,6 @@ PICTURES = {CHOSEN: "layers", OURS: "subtrees"}
 
 PAPER = {FULL: (7.54, 295), FIXED: (8.47, 14), SINGLE: (10.6, None)}
 """Test RMSE in percentage points, and features used, in the paper."""
-
-Bounds = dict[int, tuple[float, float]]
 
 
 def run(settings: units.Settings) -> None:
@@ -109,46 +107,6 @@ def _single_tree(X: pd.DataFrame, y: Any, train: Any, choose: Any) -> DecisionTr
 
 def features_used(forest: fp.Forest) -> np.ndarray:
     return np.unique(forest.feature[forest.feature >= 0])
-
-
-def rules(forest: fp.Forest, tree: int) -> Iterator[tuple[float, Bounds]]:
-    """Yield, for each leaf, what it adds before the tree's weight, and between what bounds.
-
-    A row is in the leaf if low < x <= high for each feature that has bounds.
-    """
-    start = int(forest.offsets[tree])
-    value = forest.value[:, 0] - forest.value[start, 0]
-
-    def visit(node: int, bounds: Bounds) -> Iterator[tuple[float, Bounds]]:
-        left = int(forest.left[node])
-        if left < 0:
-            yield float(value[node]), bounds
-            return
-        feature, threshold = int(forest.feature[node]), float(forest.threshold[node])
-        low, high = bounds.get(feature, (-np.inf, np.inf))
-        yield from visit(start + left, bounds | {feature: (low, threshold)})
-        yield from visit(start + left + 1, bounds | {feature: (threshold, high)})
-
-    return visit(start, {})
-
-
-def formula(forest: fp.Forest) -> list[str]:
-    """Return the forest as lines of a formula: a constant, then weight times rules, by tree."""
-    names = forest.feature_names or [f"x{i}" for i in range(forest.n_features)]
-    lines = [f"prediction = {contributions(forest)[0]:.5g}"]
-    for tree in by_importance(forest):
-        lines += ["", f"  + {forest.scale[tree]:.4g} * ("]
-        for adds, bounds in rules(forest, tree):
-            conditions = " and ".join(_between(names[f], *b) for f, b in bounds.items())
-            lines.append(f"      {adds:+.4g} [{conditions}]")
-        lines.append("    )")
-    return lines
-
-
-def _between(name: str, low: float, high: float) -> str:
-    if np.isinf(low):
-        return f"{name} <= {high:.5g}"
-    return f"{name} > {low:.5g}" if np.isinf(high) else f"{low:.5g} < {name} <= {high:.5g}"
 
 
 def report(settings: units.Settings) -> list[str]:
@@ -227,17 +185,15 @@ def _show(results: Path, data: str, part: pd.DataFrame) -> list[str]:
     for way, name in PICTURES.items():
         forest = fp.Forest.load(results / f"case_study_{data}_{name}.npz")
         rmse = part[(part.way == way) & (part.fold == 0)].rmse.iloc[0]
-        constant, _ = contributions(forest)
         file = results / f"case_study_{data}_{name}.png"
-        title = (
-            f"{data}: {forest.n_trees} trees, {forest.n_nodes} nodes, "
-            f"{features_used(forest).size} of {forest.n_features} features, test RMSE {rmse:.3g}. "
-            f"Prediction = {constant:.3g} + what the trees add."
-        )
-        draw_trees(forest, title, file)
+        axes = fp.plot_forest(forest)
+        title = f"{data}, test RMSE {rmse:.3g}: {axes.get_title(loc='left')}"
+        axes.set_title(title, loc="left", fontsize=10, color=style.INK, linespacing=1.5)
+        style.save(axes.figure, file)
+        pyplot.close(axes.figure)
         lines += [f"![{data}: {way}]({file.name})", ""]
-        text += [way.capitalize(), f"Test RMSE {rmse:.4g}. Thresholds are rounded.", ""]
-        text += [*formula(forest), "", ""]
+        text += [way.capitalize(), f"Test RMSE {rmse:.4g}. Numbers are rounded.", ""]
+        text += [to_formula(forest, digits=4), "", ""]
     written = results / f"case_study_{data}.txt"
     written.write_text("\n".join(text).rstrip() + "\n")
     return [*lines, f"As formulas: [{written.name}]({written.name}).", ""]

@@ -23,6 +23,12 @@ def pack_categories(categories: Sequence[int]) -> NDArray[np.uint32]:
     return words
 
 
+def unpack_categories(words: NDArray[np.uint32]) -> tuple[int, ...]:
+    """Return the categories in one set, rising."""
+    bits = words[:, np.newaxis] >> np.arange(32, dtype=np.uint32) & np.uint32(1)
+    return tuple(int(category) for category in np.flatnonzero(bits))
+
+
 def join_sets(sets: Mapping[int, NDArray[np.uint32]], n_nodes: int) -> dict[str, NDArray[Any]]:
     """Return the forest's three arrays, given the set of each categorical split."""
     category_set = np.full(n_nodes if sets else 0, -1, np.int32)

@@ -68,6 +68,11 @@ class PrunedForest:
         )
 
     @property
+    def tree_numbers(self) -> NDArray[np.int64]:
+        """Which tree of the original each tree of `forest` was, counted from 0."""
+        return np.flatnonzero(self.depths)
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes, roots and leaves included; 0 if only a constant is left."""
         return self.forest.n_nodes
@@ -111,6 +116,85 @@ class PrunedForest:
         """
         native = self.forest.to_native()
         return native if self.source is None else self.source.wrap(native)
+
+    def to_text(self, *, digits: int | None = 4, output: int | None = None) -> str:
+        """Return the model in words: a constant, and what each tree adds to it, by conditions.
+
+        The tree that matters most comes first; trees have their numbers in the original. Features
+        are those that the trees see: in a pipeline, after its other steps. A name that is not a
+        plain word is quoted as Python quotes strings; one that several columns share has the number
+        of its column behind it.
+
+        Parameters
+        ----------
+        digits : int or None
+            To how many digits numbers are rounded, though no further than to whole ones; None
+            writes them exactly.
+        output : int or None
+            Which output, counted from 0; needed if there are several.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import GradientBoostingRegressor
+        >>> import forestprune as fp
+        >>> wine = fp.load_wine_quality()
+        >>> model = GradientBoostingRegressor(n_estimators=50, random_state=0)
+        >>> model = model.fit(wine.data, wine.target)
+        >>> small = fp.prune(model, wine.data, wine.target, max_trees=2, max_nodes=6)
+        >>> print(small.to_text(digits=3))
+        Prediction = 5.82 + what one tree adds.
+        In brackets: share of the training rows. Numbers are rounded to 3 digits.
+        <BLANKLINE>
+        Tree 0
+          if x10 <= 10.6:
+            +0.0909 (16 %) if x1 <= 0.238, else -0.421 (43 %)
+          else: +0.413 (40 %)
+        """
+        from forestprune.text import to_text
+
+        return to_text(self.forest, digits=digits, output=output, numbers=self.tree_numbers)
+
+    def to_formula(self, *, digits: int | None = None, output: int | None = None) -> str:
+        """Return the model as a Python expression of its features that says what `predict` says.
+
+        The value of each root is in the constant, so that each term says what its tree adds:
+        ``(-0.3 if age <= 40 else +1.2)``. Features are called by their names where these are
+        Python identifiers; :func:`forestprune.text.identifiers` says how other names are made
+        into some, and lists them, one for each column.
+
+        To reproduce `predict`, give numbers as they are, categories as their codes, and NaN for
+        what is missing: ``small.forest.input.matrix(X)`` has them like that. NaN fails every
+        comparison and so goes to "else", which is why some conditions are turned round.
+
+        Parameters
+        ----------
+        digits : int or None
+            None writes numbers exactly, so that the formula agrees with `predict` but for the
+            rounding of sums. Fewer digits are for reading.
+        output : int or None
+            Which output, counted from 0; needed if there are several.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import GradientBoostingRegressor
+        >>> import forestprune as fp
+        >>> from forestprune.text import identifiers
+        >>> wine = fp.load_wine_quality()
+        >>> model = GradientBoostingRegressor(n_estimators=50, random_state=0)
+        >>> model = model.fit(wine.data, wine.target)
+        >>> small = fp.prune(model, wine.data, wine.target, max_trees=2, max_nodes=6)
+        >>> print(small.to_formula(digits=3))
+        (
+            5.82
+            + ((+0.0909 if x1 <= 0.238 else -0.421) if x10 <= 10.6 else +0.413)
+        )
+        >>> row = dict(zip(identifiers(small.forest), wine.data[0].tolist()))
+        >>> bool(abs(eval(small.to_formula(), row) - small.predict(wine.data[:1])[0]) < 1e-12)
+        True
+        """
+        from forestprune.text import to_formula
+
+        return to_formula(self.forest, digits=digits, output=output)
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,268 @@
+"""A forest in words and as a formula: a constant plus what each tree adds."""
+
+import keyword
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.additive import (
+    Additive,
+    Condition,
+    category_labels,
+    column_names,
+    percent,
+    takes_missing,
+)
+from forestprune.forest import Forest
+from forestprune.options import require_count
+
+WIDTH = 88
+"""Letters in a line of a formula, if it can be broken."""
+
+MAX_TREES, MAX_DEPTH = 1000, 80
+"""What Python's own parser is sure to take in one expression."""
+
+
+def to_text(
+    forest: Forest,
+    *,
+    digits: int | None = 4,
+    output: int | None = None,
+    numbers: Sequence[int] | NDArray[np.int64] | None = None,
+) -> str:
+    """Return a forest in words, the tree that matters most first.
+
+    Names that are not plain words are quoted as Python quotes strings, and those that occur twice
+    have the number of their column behind them, so no two features read alike.
+
+    Parameters
+    ----------
+    forest : Forest
+    digits : int or None
+        To how many digits numbers are rounded, though no further than to whole ones; None writes
+        them exactly.
+    output : int or None
+        Which output, if there are several.
+    numbers : sequence of int, or None
+        What the trees are called; by default their places in the forest.
+    """
+    require_count("digits", digits, 1)
+    view = Additive.of(forest, output)
+    names = _spoken_names(forest)
+    lines = _opening(forest, view, digits)
+    for tree in view.order:
+        lines += ["", f"Tree {tree if numbers is None else numbers[tree]}"]
+        lines += _tree_in_words(forest, view, tree, names, digits)
+    return "\n".join(lines)
+
+
+def to_formula(forest: Forest, *, digits: int | None = None, output: int | None = None) -> str:
+    """Return a forest as a Python expression of its features.
+
+    See :meth:`forestprune.PrunedForest.to_formula`. The names in it are :func:`identifiers`.
+    """
+    require_count("digits", digits, 1)
+    if forest.n_trees > MAX_TREES or forest.max_depth > MAX_DEPTH:
+        raise ValueError(
+            f"A formula can have {MAX_TREES:,} trees of depth {MAX_DEPTH}, but this forest has "
+            f"{forest.n_trees:,} of depth {forest.max_depth}. Prune it with max_trees= or "
+            "max_depth=, or call predict()."
+        )
+    view = Additive.of(forest, output)
+    names = identifiers(forest)
+    constant = _number(view.constant, digits)
+    if not forest.n_trees:
+        return constant
+    lines = ["(", f"    {constant}"]
+    for tree in view.order:
+        root = int(forest.offsets[tree])
+        lines.append(f"    + {_expression(forest, view, root, root, names, digits, 4)}")
+    return "\n".join([*lines, ")"])
+
+
+def identifiers(forest: Forest) -> tuple[str, ...]:
+    """Return a Python identifier for each column, in order; no two are the same.
+
+    A name that is one already (of ASCII letters, digits and underscores, no keyword) stays as it
+    is. In others, each stretch of other characters becomes one underscore, and one more is put
+    before a digit at the beginning or behind a keyword. What would then occur twice gets ``_2``,
+    ``_3`` and so on behind it. Features without names are x0, x1 and so on.
+
+    Examples
+    --------
+    >>> import forestprune as fp
+    >>> from forestprune.text import identifiers
+    >>> names = ("age", "fixed acidity", "fixed-acidity", "2nd", "class")
+    >>> spec = fp.InputSpec(5, names)
+    >>> constant = fp.build.build_forest([], n_nodes=0, scale=[], base=[1.0], input=spec)
+    >>> identifiers(constant)
+    ('age', 'fixed_acidity', 'fixed_acidity_2', '_2nd', 'class_')
+    """
+    names = column_names(forest)
+    sound = [_is_plain(name) for name in names]
+    taken = {name for name, is_sound in zip(names, sound, strict=True) if is_sound}
+    given: set[str] = set()
+    result = []
+    for name, is_sound in zip(names, sound, strict=True):
+        plain = name if is_sound else _as_identifier(name)
+        unique, count = plain, 1
+        # A sound name belongs to the first column that has it.
+        while unique in given or (unique in taken and not (is_sound and count == 1)):
+            count += 1
+            unique = f"{plain}_{count}"
+        given.add(unique)
+        result.append(unique)
+    return tuple(result)
+
+
+def _as_identifier(name: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", name) or "_"
+    if plain[0].isdigit():
+        plain = f"_{plain}"
+    return f"{plain}_" if _is_reserved(plain) else plain
+
+
+def _is_plain(name: str) -> bool:
+    # Python takes letters of all alphabets, but holds some of them for the same.
+    return name.isascii() and name.isidentifier() and not _is_reserved(name)
+
+
+def _is_reserved(name: str) -> bool:
+    return keyword.iskeyword(name) or name == "__debug__"
+
+
+def _spoken_names(forest: Forest) -> list[str]:
+    """Return the names of columns as words in which nothing else can hide."""
+    names = column_names(forest)
+    count = Counter(names)
+    # Python's quotes escape newlines and whatever else does not print.
+    words = [name if _is_plain(name) else repr(name) for name in names]
+    return [
+        word if count[name] == 1 else f"{word}[{column}]"
+        for column, (name, word) in enumerate(zip(names, words, strict=True))
+    ]
+
+
+def _number(x: float, digits: int | None) -> str:
+    if digits is None:
+        return repr(x)
+    # 12345 to three digits is 12345: zeros would be no shorter.
+    whole = 10.0**digits <= abs(x) < 1e15
+    return f"{x:.0f}" if whole else f"{x:.{digits}g}"
+
+
+def _signed(x: float, digits: int | None) -> str:
+    text = _number(x + 0.0, digits)  # there is no point in a negative zero
+    return text if text.startswith("-") else f"+{text}"
+
+
+# In words
+
+
+def _opening(forest: Forest, view: Additive, digits: int | None) -> list[str]:
+    origin = forest.origin
+    what = "Prediction"
+    if origin is not None and not forest.adds_up_to_y:
+        what += f" of {origin.predicts}"
+    constant = _number(view.constant, digits)
+    if not forest.n_trees:
+        return [f"{what} = {constant}. No tree is left."]
+    trees = "one tree adds" if forest.n_trees == 1 else f"each of {forest.n_trees:,} trees adds"
+    notes = "In brackets: share of the training rows."
+    if digits is not None:
+        notes += f" Numbers are rounded to {digits} digits."
+    lines = [f"{what} = {constant} + what {trees}.", notes]
+    if takes_missing(forest):
+        lines.append('A missing value goes to "else", unless the condition says "or missing".')
+    return lines
+
+
+def _tree_in_words(
+    forest: Forest, view: Additive, tree: int, names: list[str], digits: int | None
+) -> list[str]:
+    start = int(forest.offsets[tree])
+
+    def ends(node: int) -> bool:
+        return bool(forest.left[node] < 0)
+
+    def leaf(node: int) -> str:
+        share = view.shares[node]
+        return _signed(float(view.adds[node]), digits) + (
+            "" if share != share else f" ({percent(share)})"
+        )
+
+    lines = []
+    # Trees can be deeper than Python's stack: what is still to be said waits on one of our own.
+    waiting: list[tuple[str, int, int]] = [("", start, 1)]
+    while waiting:
+        lead, node, depth = waiting.pop()
+        indent = "  " * depth
+        if ends(node):
+            lines.append(f"{indent}{lead} {leaf(node)}" if lead else indent + leaf(node))
+            continue
+        if lead:
+            lines.append(indent + lead)
+            indent, depth = indent + "  ", depth + 1
+        left = start + int(forest.left[node])
+        met = _condition_in_words(forest, Condition.of(forest, node), names, digits)
+        if ends(left) and ends(left + 1):
+            lines.append(f"{indent}{leaf(left)} if {met}, else {leaf(left + 1)}")
+        else:
+            waiting += [("else:", left + 1, depth), (f"if {met}:", left, depth)]
+    return lines
+
+
+def _condition_in_words(
+    forest: Forest, condition: Condition, names: list[str], digits: int | None
+) -> str:
+    name = names[condition.feature]
+    if condition.categories is None:
+        met = f"{name} <= {_number(condition.threshold, digits)}"
+    else:
+        labels = ", ".join(repr(label) for label in category_labels(forest, condition))
+        met = f"{name} in {{{labels}}}"
+    return f"{met} or missing" if condition.missing else met
+
+
+# As a formula
+
+
+def _expression(
+    forest: Forest,
+    view: Additive,
+    root: int,
+    node: int,
+    names: tuple[str, ...],
+    digits: int | None,
+    indent: int,
+) -> str:
+    """Return what a node adds as an expression, on one line if that is short enough."""
+    if forest.left[node] < 0:
+        return _signed(float(view.adds[node]), digits)
+    condition = Condition.of(forest, node)
+    first = root + int(forest.left[node])
+    second = first + 1
+    name = names[condition.feature]
+    # NaN fails every comparison, so it goes to what stands behind "else".
+    if condition.categories is None:
+        sign = "<="
+        if condition.missing:
+            sign, first, second = ">", second, first
+        met = f"{name} {sign} {_number(condition.threshold, digits)}"
+    else:
+        codes = ", ".join(map(str, condition.categories))
+        met = f"{name} in {{{codes}}}" if codes else f"{name} in ()"
+        if condition.missing:
+            met = f"{met} or {name} != {name}"
+    deeper = indent + 4
+    one, other = (
+        _expression(forest, view, root, child, names, digits, deeper) for child in (first, second)
+    )
+    line = f"({one} if {met} else {other})"
+    if "\n" not in line and indent + len(line) < WIDTH:
+        return line
+    pad = " " * deeper
+    return f"(\n{pad}{one}\n{pad}if {met}\n{pad}else {other}\n{' ' * indent})"
