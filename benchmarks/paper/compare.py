@@ -48,9 +48,8 @@ def nodes_for(curve: pd.Series, error: float) -> float:
 
 
 def error_at(curve: pd.Series, nodes: float) -> float:
-    """Return the mean error at the largest budget that is no more than `nodes`."""
-    within = curve[curve.index <= nodes]
-    return float(within.iloc[-1]) if len(within) else np.nan
+    """Return the mean error at a size, between those of the budgets below and above it."""
+    return float(np.interp(np.log(nodes), np.log(curve.index.to_numpy()), curve.to_numpy()))
 
 
 def percent(number: float) -> str:
