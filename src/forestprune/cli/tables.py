@@ -126,11 +126,17 @@ def _read_csv(path: Path, columns: list[str], texts: Mapping[str, Sequence[Any]]
                 name: [word for word in MISSING_WORDS if word not in texts.get(name, ())]
                 for name in columns
             },
-            # The default may be off in the last digit, and rows would go another way.
-            float_precision="round_trip",
+            **_exactly(pandas),
             encoding="utf-8-sig",
             compression=_compression(path),
         )
+
+
+def _exactly(pandas: Any) -> dict[str, str]:
+    """Return what makes pandas read numbers to the last digit: else rows may go another way."""
+    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
+    # Later versions always do, and do not like to be asked.
+    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
 
 def _compression(path: Path) -> str | None:

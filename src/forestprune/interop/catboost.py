@@ -133,10 +133,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise FileNotFoundError(f"There is no file {path}.")
     problem = "it holds no trees"
     try:
+        if path.suffix.lower() == ".json":
+            json.loads(path.read_bytes())  # of one that is cut short, CatBoost makes up the rest
         model = CatBoost().load_model(
             str(path), format="json" if path.suffix.lower() == ".json" else "cbm"
         )
-    except CatBoostError as error:
+    except (CatBoostError, ValueError) as error:
         problem = str(error)
     else:
         if model.tree_count_:
