@@ -1281,8 +1281,8 @@ def test_bench():
     assert forest["nodes"] / 25 <= forest["nodes_ratio"]
     assert forest["file_ratio"] > 1
     text = succeeds(*args).stdout
-    assert "RandomForest" in text
-    assert "predict" in text
+    assert "RandomForest " in text
+    assert "predict error\n" in text
 
 
 # As a real process
