@@ -53,5 +53,5 @@ clean:
 
 .venv-oldest/.done: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[catboost,lightgbm,plot,skops,xgboost]" hypothesis pandas polars pytest
+	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[catboost,data,lightgbm,plot,skops,xgboost]" hypothesis polars pytest
 	@touch $@

@@ -14,6 +14,7 @@ if INTERPRETED:
         "test_api.py",
         "test_baselines.py",
         "test_catboost.py",
+        "test_cli.py",
         "test_demo.py",
         "test_estimators.py",
         "test_lightgbm.py",

@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 import forestprune as fp
+from forestprune import registry
 from forestprune.interop import model_files
 from forestprune.source import Source
 
@@ -253,6 +254,79 @@ def test_a_module_that_a_pickle_needs_is_named(tmp_path):
         model_files.load(tmp_path / "model.pkl")
 
 
+# Saving
+
+
+@pytest.mark.parametrize("suffix", ["joblib", "pkl", "pickle", "skops"])
+@pytest.mark.parametrize("name", ["forest", "histograms"])
+def test_models_of_scikit_learn_are_saved(suffix, name, models, friedman, tmp_path):
+    if suffix == "skops":
+        pytest.importorskip("skops")
+    path = tmp_path / f"model.{suffix}"
+    registry.save_model(models[name], path)
+    assert list(tmp_path.iterdir()) == [path]
+    if suffix in ("pkl", "pickle"):
+        loaded = pickle.loads(path.read_bytes())
+    else:
+        loaded = model_files.load(path)
+    assert type(loaded) is type(models[name])
+    np.testing.assert_array_equal(loaded.predict(friedman[0]), models[name].predict(friedman[0]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_models_of_other_libraries_are_saved_as_files_of_their_own(library, friedman, tmp_path):
+    pytest.importorskip(library)
+    model = next(iter(trained(library, *friedman).values())).__self__
+    forest = fp.Forest.from_model(model)
+    for suffix in registry.file_endings(library):
+        path = tmp_path / f"model{suffix}"
+        registry.save_model(model, str(path))
+        again = fp.Forest.from_file(path)
+        assert again.origin.library == library
+        np.testing.assert_allclose(
+            again.predict(friedman[0]), forest.predict(friedman[0]), rtol=1e-6
+        )
+    assert len(list(tmp_path.iterdir())) == len(registry.file_endings(library)) >= 4
+
+
+def test_forests_are_saved_as_plain_arrays(models, tmp_path):
+    forest = fp.Forest.from_model(models["boosting"])
+    registry.save_model(forest, tmp_path / "forest.npz")
+    assert fp.Forest.load(tmp_path / "forest.npz") == forest
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "possible"),
+    [
+        ("forest", ".json", r"\.joblib, \.pkl, \.pickle or \.skops"),
+        ("forest", ".npz", r"\.joblib, \.pkl, \.pickle or \.skops"),
+        ("forest", "", r"\.joblib"),
+        (None, ".joblib", r"ends in \.npz; got"),
+    ],
+)
+def test_an_ending_that_a_model_cannot_have(name, ending, possible, models, tmp_path):
+    model = models[name] if name else fp.Forest.from_model(models["tree"])
+    with pytest.raises(fp.UnsupportedModelError, match=possible):
+        registry.save_model(model, tmp_path / f"model{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(models, tmp_path):
+    path = tmp_path / "model.pkl"
+    path.write_bytes(b"old")
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        registry.save_model(FunctionTransformer(lambda X: X), path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_saving_without_skops_says_what_to_install(models, tmp_path, monkeypatch):
+    without(monkeypatch, "skops")
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "forestprune\[skops\]"'):
+        registry.save_model(models["tree"], tmp_path / "model.skops")
+
+
 # What is no model file
 
 
@@ -269,14 +343,15 @@ def test_no_such_file_and_folders(tmp_path):
 @pytest.mark.parametrize("name", ["model.onnx", "model", "model.json.gz", ".json"])
 def test_unknown_suffixes(name, tmp_path):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(fp.UnsupportedModelError, match=r"must end in \.json, .* or \.skops; got"):
+    with pytest.raises(fp.UnsupportedModelError, match=r"must end in \.json, .* or \.npz; got"):
         model_files.load(tmp_path / name)
 
 
-def test_a_forest_of_our_own_is_told_where_to_go(models, tmp_path):
-    fp.Forest.from_model(models["tree"]).save(tmp_path / "forest.npz")
-    with pytest.raises(fp.UnsupportedModelError, match=r"use Forest\.load\(\)"):
-        fp.Forest.from_file(tmp_path / "forest.npz")
+def test_a_forest_of_our_own_is_read_like_any_model(models, friedman, tmp_path):
+    forest = fp.Forest.from_model(models["tree"])
+    forest.save(tmp_path / "forest.npz")
+    assert fp.Forest.from_file(tmp_path / "forest.npz") == forest
+    assert Source.of(tmp_path / "forest.npz").forest == forest
 
 
 @pytest.mark.parametrize("suffix", [suffix.removeprefix(".") for suffix in model_files._FORMATS])
@@ -286,7 +361,7 @@ def test_empty_and_foreign_files(suffix, content, tmp_path):
         pytest.importorskip("skops")
     path = tmp_path / f"model.{suffix}"
     path.write_bytes(content)
-    with pytest.raises(fp.UnsupportedModelError, match=rf"model\.{suffix}") as caught:
+    with pytest.raises(fp.ForestPruneError, match=rf"model\.{suffix}") as caught:
         model_files.load(path)
     assert str(caught.value).endswith("is empty.") == (content == b"")
 

@@ -36,6 +36,18 @@ def test_no_bar_where_nobody_looks(monkeypatch):
     assert err.getvalue() == ""
 
 
+def test_a_bar_can_be_hidden(monkeypatch):
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    with progress.hidden():
+        assert list(progress.track(range(5), "counting", 5)) == list(range(5))
+    assert err.getvalue() == ""
+    list(progress.track(range(5), "counting", 5))
+    assert "counting" in err.getvalue()
+
+
 def closed():
     stream = io.StringIO()
     stream.close()

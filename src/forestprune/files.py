@@ -34,13 +34,23 @@ _UNREADABLE = (
 @contextmanager
 def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; it takes the name `path` only if the block succeeds."""
+    with replace_atomically(path) as temporary, temporary.open("xb") as file:
+        yield file
+
+
+@contextmanager
+def replace_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Name a temporary file beside `path`, for those who write by name only.
+
+    It has the ending of `path`, by which some libraries choose a format, and takes its name only if
+    the block succeeds.
+    """
     target = Path(path).resolve()  # a link stays one, and what it names is written
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}.")
-    temporary = target.with_name(f".{uuid.uuid4().hex}.part")
+    temporary = target.with_name(f".{uuid.uuid4().hex}.part{target.suffix}")
     try:
-        with temporary.open("xb") as file:
-            yield file
+        yield temporary
         if target.exists():
             temporary.chmod(target.stat().st_mode & 0o777)
         temporary.replace(target)

@@ -198,9 +198,10 @@ class Forest:
         path : str or path-like
             ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm``
             of CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of
-            scikit-learn. What :meth:`save` wrote is read by :meth:`load`.
+            scikit-learn, ``.npz`` of :meth:`save`.
         """
-        return cls.from_model(registry.load_model(path))
+        model = registry.load_model(path)
+        return model if isinstance(model, cls) else cls.from_model(model)
 
     def to_native(self) -> Any:
         """Return a fitted model of the class this forest was read from, without dead weight.

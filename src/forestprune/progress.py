@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -28,6 +29,17 @@ def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]
         yield from _with_bar(items, description, total)
     finally:
         _showing = False
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Show no bar within this context."""
+    global _showing
+    before, _showing = _showing, True
+    try:
+        yield
+    finally:
+        _showing = before
 
 
 def _with_bar(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:

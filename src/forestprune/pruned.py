@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune import registry
 from forestprune.forest import Forest
 from forestprune.solver import Point
 from forestprune.source import Source
@@ -40,6 +41,8 @@ class PrunedForest:
         Sweeps over all trees that it took.
     report : dict
         What polishing has to say: for a best subset the solver, its status, gap and seconds.
+    ending : str
+        Of the file whose size `n_bytes` is.
     """
 
     forest: Forest
@@ -51,6 +54,7 @@ class PrunedForest:
     n_iter: int
     report: dict[str, Any] = field(default_factory=dict)
     source: Source | None = None
+    ending: str = ".joblib"
 
     @classmethod
     def of(cls, source: Source, point: Point) -> "PrunedForest":
@@ -65,6 +69,7 @@ class PrunedForest:
             n_iter=point.n_iter,
             report=point.report,
             source=source.surroundings(),
+            ending=source.ending,
         )
 
     @property
@@ -91,13 +96,16 @@ class PrunedForest:
     def n_bytes(self) -> int:
         """Size of the file that `joblib.dump(small.to_native(), file)` writes.
 
-        For a forest that did not come from a model, that of `small.forest.save(file)`.
+        For a forest that did not come from a model, that of `small.forest.save(file)`; in another
+        format if `ending` says so.
         """
-        if self.forest.origin is not None:
-            return file_size(self.to_native())
+        is_forest = self.forest.origin is None or self.ending == ".npz"
+        model = self.forest if is_forest else self.to_native()
+        if not is_forest and self.ending == ".joblib":
+            return file_size(model)
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "forest.npz"
-            self.forest.save(path)
+            path = Path(folder) / f"model{'.npz' if is_forest else self.ending}"
+            registry.save_model(model, path)
             return path.stat().st_size
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:

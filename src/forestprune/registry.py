@@ -5,7 +5,8 @@ unasked, and this table can stand above everything that uses it. A module listed
 
 - `from_model(model) -> Forest`, and
 - `to_native(forest, origin) -> model`, for forests whose origin names its library,
-- if the library has model files of its own, `load(path) -> model`,
+- if the library has model files of its own, `load(path) -> model`, `save(model, path)`, and
+  `FILES`, the endings of what it saves,
 - if the library has containers of its own for rows, `table_of(container) -> table`: rows as an
   array, a data frame or a sparse matrix. It is asked about any object of the library, and returns
   None for those that are none.
@@ -74,6 +75,22 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return importlib.import_module("forestprune.interop.model_files").load(path)
 
 
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model, or a forest, to a file in the format that its ending names.
+
+    The file appears under its name only when it is complete.
+    """
+    importlib.import_module("forestprune.interop.model_files").save(model, path)
+
+
+def file_endings(library: str) -> tuple[str, ...]:
+    """Return the endings of the files to which models of `library` can be saved."""
+    endings: tuple[str, ...] = importlib.import_module(
+        "forestprune.interop.model_files"
+    ).endings_for(library)
+    return endings
+
+
 def table_of(X: Any) -> Any:
     """Return what a registered library's own container holds, or `X` itself if it is none."""
     module = _module_of(X)
@@ -83,13 +100,18 @@ def table_of(X: Any) -> Any:
     return X if table is None else table
 
 
-def _module_of(thing: object) -> ModuleType | None:
-    """Return the module for the library that the class of `thing`, or a base of it, comes from."""
+def library_of(thing: object) -> str | None:
+    """Return the registered library that the class of `thing`, or a base of it, comes from."""
     for base in type(thing).__mro__:
         library = base.__module__.partition(".")[0]
         if library in _MODULES:
-            return importlib.import_module(_MODULES[library])
+            return library
     return None
+
+
+def _module_of(thing: object) -> ModuleType | None:
+    library = library_of(thing)
+    return None if library is None else importlib.import_module(_MODULES[library])
 
 
 def _known() -> str:

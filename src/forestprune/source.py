@@ -23,11 +23,14 @@ class Source:
     pipeline : Pipeline or None
     uncut : Forest or None
         The original forest, if `forest` is that one cut at a depth already.
+    ending : str
+        Of the file that the pruned model will go to: the format in which its bytes are counted.
     """
 
     forest: Forest
     pipeline: Any = None
     uncut: Forest | None = None
+    ending: str = ".joblib"
 
     @property
     def original(self) -> Forest:

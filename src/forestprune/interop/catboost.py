@@ -38,6 +38,8 @@ from forestprune.interop.params import plain, refusal, refuse
 
 _CLASSES = {cls.__name__: cls for cls in (CatBoostRegressor, CatBoost)}
 
+FILES = (".cbm", ".json")
+
 _WHY_NOT = {
     "CatBoostClassifier": "Classifiers are not read yet.",
     "CatBoostRanker": "What a ranker predicts is not on the scale of y.",
@@ -131,10 +133,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise FileNotFoundError(f"There is no file {path}.")
     problem = "it holds no trees"
     try:
+        if path.suffix.lower() == ".json":
+            json.loads(path.read_bytes())  # of one that is cut short, CatBoost makes up the rest
         model = CatBoost().load_model(
             str(path), format="json" if path.suffix.lower() == ".json" else "cbm"
         )
-    except CatBoostError as error:
+    except (CatBoostError, ValueError) as error:
         problem = str(error)
     else:
         if model.tree_count_:
@@ -143,6 +147,11 @@ def load(path: str | os.PathLike[str]) -> Any:
         f"{path} does not hold a CatBoost model ({problem}). A file that save_model() wrote is "
         "required; it must be named .json if it was written with format='json'."
     )
+
+
+def save(model: Any, path: Path) -> None:
+    """Write a model file: JSON if its name ends in .json, else CatBoost's binary format."""
+    model.save_model(str(path), format=path.suffix.removeprefix("."))
 
 
 # What is read and what is not

@@ -49,6 +49,8 @@ from forestprune.interop.params import plain, refusal, refuse
 _CLASSES = ("LGBMRegressor", "Booster")
 _FORMAT = "v4"
 
+FILES = (".txt",)
+
 # What the sum of the trees stands for, by objective. Those not listed are refused.
 _LOG_MEAN, _LOG_ODDS = "the log of the mean of y", "the log-odds of y"
 _MEANINGS = {
@@ -128,6 +130,12 @@ def load(path: str | os.PathLike[str]) -> Booster:
             f"{os.fspath(path)} is not a model that LightGBM can read ({error}). Write one with "
             "booster.save_model('model.txt'); what dump_model returns, LightGBM itself cannot read."
         ) from error
+
+
+def save(model: Any, path: Path) -> None:
+    """Write a model file."""
+    booster = model if isinstance(model, Booster) else model.booster_
+    booster.save_model(path)
 
 
 def table_of(X: Any) -> Any:

@@ -70,10 +70,17 @@ def parse_model(text: str) -> ModelText:
         if key and key != "tree_sizes":
             header[key] = value if equals else None
     rest, _, categories = text[end:].partition("\npandas_categorical:")
+    parameters = rest.partition("\nparameters:\n")[2]
+    if parameters and "end of parameters" not in parameters:
+        # LightGBM itself would look for the end beyond the end of the text.
+        raise InvalidForestError(
+            "The parameters in a LightGBM model text must end with a line 'end of parameters'; "
+            "this one is cut short."
+        )
     return ModelText(
         header,
         [_fields(block) for block in text[start:end].split("\nTree=")[1:]],
-        rest.partition("\nparameters:\n")[2],
+        parameters,
         json.loads(categories) if categories.strip() else None,
     )
 

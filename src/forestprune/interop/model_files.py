@@ -4,6 +4,7 @@ Nothing but the file that is asked for is loaded, and a library is imported only
 """
 
 import os
+import pickle
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +15,14 @@ import joblib
 
 from forestprune import registry
 from forestprune.exceptions import UnsupportedModelError
+from forestprune.files import replace_atomically
+from forestprune.forest import Forest
 
 _EXTRAS = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost", "skops": "skops"}
 """Optional packages, named as the extra of this package that installs them, and as they are."""
+
+PICKLES = (".joblib", ".pkl", ".pickle")
+"""Endings of files that run code when they are loaded."""
 
 _JSON_KEYS = {
     "learner": "xgboost",
@@ -54,7 +60,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     ----------
     path : str or path-like
         ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm`` of
-        CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of scikit-learn.
+        CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of scikit-learn,
+        ``.npz`` of a Forest.
     """
     path = Path(path)
     if path.is_dir():
@@ -63,12 +70,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise FileNotFoundError(f"A model file is required, but there is no file {path}.")
     format_ = _FORMATS.get(path.suffix.lower())
     if format_ is None:
-        hint = ""
-        if path.suffix.lower() == ".npz":
-            hint = "If forestprune saved it, use Forest.load(). "
         raise UnsupportedModelError(
-            f"A model file must end in {_suffixes()}; got {path.name}. {hint}Otherwise load it "
-            "with the library that wrote it, and pass the model."
+            f"A model file must end in {listed_endings(tuple(_FORMATS))}; got {path.name}. "
+            "Otherwise load it with the library that wrote it, and pass the model."
         )
     head = _head(path)
     if not head:
@@ -87,9 +91,49 @@ def _head(path: Path) -> bytes:
         return file.read(256)
 
 
-def _suffixes() -> str:
-    *others, last = _FORMATS
-    return f"{', '.join(others)} or {last}"
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model of any registered library, or a Forest, in the format that the ending names.
+
+    The file appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    model : fitted model, Pipeline or Forest
+    path : str or path-like
+        ``.json`` or ``.ubj`` for XGBoost, ``.txt`` for LightGBM, ``.cbm`` or ``.json`` for
+        CatBoost, ``.skops`` for scikit-learn, ``.joblib``, ``.pkl`` or ``.pickle`` for any of them,
+        ``.npz`` for a Forest.
+    """
+    path = Path(path)
+    library = registry.library_of(model)
+    if isinstance(model, Forest):
+        endings: tuple[str, ...] = (".npz",)
+    else:
+        endings = PICKLES if library is None else endings_for(library)
+    if path.suffix not in endings:
+        raise UnsupportedModelError(
+            f"A {type(model).__name__} can be saved to a file that ends in "
+            f"{listed_endings(endings)}; got {path.name}."
+        )
+    write = _WRITERS.get(path.suffix)
+    if write is None:
+        write = registry.exporter_for(str(library)).save
+    with replace_atomically(path) as temporary:
+        write(model, temporary)
+
+
+def endings_for(library: str) -> tuple[str, ...]:
+    """Return the endings of the files to which models of `library` can be saved."""
+    if library == "sklearn":
+        return (*PICKLES, ".skops")
+    own: tuple[str, ...] = getattr(registry.exporter_for(library), "FILES", ())
+    return (*own, *PICKLES)
+
+
+def listed_endings(endings: tuple[str, ...]) -> str:
+    """Return endings as a message names them."""
+    *others, last = endings
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 # One function a format
@@ -154,8 +198,25 @@ def _read_skops(path: Path) -> Any:
     return skops.io.load(path, trusted=sorted(unknown))
 
 
-def _not_installed(path: Path, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """Return the error that says what is needed to read `path`."""
+def _write_pickle(model: Any, path: Path) -> None:
+    with path.open("wb") as file:
+        pickle.dump(model, file)
+
+
+def _write_skops(model: Any, path: Path) -> None:
+    try:
+        import skops.io
+    except ModuleNotFoundError as error:
+        raise _not_installed("A .skops file", error) from error
+    skops.io.dump(model, path)
+
+
+def _write_forest(model: Any, path: Path) -> None:
+    model.save(path)
+
+
+def _not_installed(file: Path | str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return the error that says what a file needs."""
     if error.name in _EXTRAS:
         reason = (
             f"{_EXTRAS[error.name]}, which is not installed: "
@@ -163,7 +224,7 @@ def _not_installed(path: Path, error: ModuleNotFoundError) -> ModuleNotFoundErro
         )
     else:
         reason = f"the module {error.name}, which is not found. Install it where this runs."
-    return ModuleNotFoundError(f"{path} needs {reason}", name=error.name)
+    return ModuleNotFoundError(f"{file} needs {reason}", name=error.name)
 
 
 @dataclass(frozen=True)
@@ -183,4 +244,13 @@ _FORMATS = {
     ".pkl": _PICKLE,
     ".pickle": _PICKLE,
     ".skops": _Format("a file of skops", b"PK", _read_skops),
+    ".npz": _Format("a forest", b"PK", Forest.load),
 }
+_WRITERS: dict[str, Callable[[Any, Path], Any]] = {
+    ".joblib": joblib.dump,
+    ".pkl": _write_pickle,
+    ".pickle": _write_pickle,
+    ".skops": _write_skops,
+    ".npz": _write_forest,
+}
+"""How to write what does not depend on the library."""

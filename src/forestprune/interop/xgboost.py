@@ -67,7 +67,7 @@ _LINKED = {
 }
 _OBJECTIVES = _PLAIN | _LINKED
 
-_FILES = (".json", ".ubj")
+FILES = (".json", ".ubj")
 
 
 def from_model(model: Any) -> Forest:
@@ -182,9 +182,9 @@ def table_of(container: Any) -> Any:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model file, .json or .ubj, as a Booster."""
     path = Path(path)
-    if path.suffix not in _FILES:
+    if path.suffix not in FILES:
         raise UnsupportedModelError(
-            f"A model of XGBoost is read from a file {' or '.join(_FILES)}, got {path.name}. Load "
+            f"A model of XGBoost is read from a file {' or '.join(FILES)}, got {path.name}. Load "
             "it with the XGBoost that wrote it, and save it again as .json."
         )
     if not path.is_file():
@@ -197,6 +197,11 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{path} is not a model of XGBoost, or not all of one ({_first_line(error)})."
         ) from error
     return booster
+
+
+def save(model: Any, path: Path) -> None:
+    """Write a model file, .json or .ubj."""
+    model.save_model(path)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,108 @@
+"""The program: its commands, and what it does with calls that it cannot understand."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from forestprune._version import __version__
+from forestprune.cli.bench import bench
+from forestprune.cli.demo import demo
+from forestprune.cli.failures import INTERRUPTED, WRONG_CALL, say
+from forestprune.cli.inspect import inspect
+from forestprune.cli.path import path
+from forestprune.cli.prune import prune
+
+
+class Program(TyperGroup):
+    """The commands together. A wrong call gets one line, as any other error does."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command and end the process, if that is wanted."""
+        try:
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except typer.Abort:
+            code = INTERRUPTED
+        except Exception as error:
+            # Usage errors have a base class that depends on the version of typer.
+            if not hasattr(error, "format_message"):
+                raise
+            say(_usage(error))
+            code = getattr(error, "exit_code", WRONG_CALL)
+        if standalone_mode:
+            sys.exit(code or 0)
+        return code
+
+
+def _usage(error: Any) -> str:
+    message = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return message
+    return f"{message.rstrip('.')}. See '{context.command_path} --help'."
+
+
+app = typer.Typer(
+    cls=Program,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"forestprune {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def program(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Make trained tree ensembles small: the same kind of model, a fraction of its size."""
+    if context.invoked_subcommand is None and not version:
+        typer.echo(context.get_help())
+
+
+def _examples(*lines: str) -> str:
+    """Return the end of a help text. Paragraphs stay apart, lines would be joined."""
+    return "\n\n".join(["Examples:", *(f"forestprune {line}" for line in lines)])
+
+
+app.command(
+    epilog=_examples("inspect model.json", "inspect model.joblib --trust --json"),
+)(inspect)
+app.command(
+    epilog=_examples(
+        "prune model.json rows.csv --target price --max-nodes 500 --out small.json",
+        "prune model.txt rows.parquet --target price --tolerance 0.01 --out small.txt",
+        "prune forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 "
+        "--out small.joblib",
+        "prune poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
+    ),
+)(prune)
+app.command(
+    epilog=_examples(
+        "path model.json rows.csv --target price",
+        "path model.json rows.csv --target price --csv path.csv --save path.npz",
+    ),
+)(path)
+app.command(epilog=_examples("demo", "demo --trees 20"))(demo)
+app.command(epilog=_examples("bench", "bench --rows 20000 --trees 500"))(bench)

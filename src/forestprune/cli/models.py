@@ -1,0 +1,83 @@
+"""Models in files: reading them, and making sure that the small one can be written."""
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forestprune.cli.failures import CommandError, WrongCallError
+
+if TYPE_CHECKING:
+    from forestprune.pruned import PrunedForest
+    from forestprune.source import Source
+
+
+def read_source(path: Path, *, trust: bool) -> "Source":
+    """Return the model in a file. A pickle is only loaded if the user trusts it."""
+    from forestprune.interop.model_files import PICKLES
+    from forestprune.source import Source
+
+    if path.suffix.lower() in PICKLES and path.is_file() and not trust:
+        raise WrongCallError(
+            f"{path} is a pickle, and loading one can run any code that is in it. If you know who "
+            "wrote it, add --trust."
+        )
+    return Source.of(path)
+
+
+def check_new_file(path: Path, *, force: bool) -> None:
+    """Refuse a file that could not be written, before there is anything to write."""
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder: give the name of a file.")
+    if path.exists() and not force:
+        raise CommandError(f"{path} exists already: add --force to overwrite it.")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise CommandError(f"{path} cannot be written: there is no folder {folder}.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CommandError(f"{path} cannot be written: the folder {folder} is read-only for you.")
+
+
+def check_ending(path: Path, source: "Source") -> None:
+    """Refuse an ending that the small model cannot have."""
+    from forestprune.interop.model_files import listed_endings
+
+    endings = _possible_endings(source)
+    if path.suffix not in endings:
+        raise CommandError(
+            f"{path.name} does not say a format that {_named(source)} can have: use a name that "
+            f"ends in {listed_endings(endings)}."
+        )
+    if path.suffix == ".skops" and importlib.util.find_spec("skops") is None:
+        raise CommandError(
+            f'{path.name} needs skops, which is not installed: pip install "forestprune[skops]"'
+        )
+
+
+def _possible_endings(source: "Source") -> tuple[str, ...]:
+    from forestprune import registry
+    from forestprune.interop.model_files import PICKLES
+
+    origin = source.forest.origin
+    if source.pipeline is not None:
+        # Files of skops are for scikit-learn's own classes.
+        own = origin is not None and origin.library == "sklearn"
+        return registry.file_endings("sklearn") if own else PICKLES
+    if origin is None:
+        return (".npz",)
+    return (*registry.file_endings(origin.library), ".npz")
+
+
+def _named(source: "Source") -> str:
+    if source.pipeline is not None:
+        return "a Pipeline"
+    origin = source.forest.origin
+    return "a Forest without a library" if origin is None else f"a {origin.model_class}"
+
+
+def write_small(small: "PrunedForest", path: Path, *, force: bool) -> None:
+    """Write a pruned model in the format that the name of the file says."""
+    from forestprune import registry
+
+    check_new_file(path, force=force)  # it may have come about meanwhile
+    registry.save_model(small.forest if path.suffix == ".npz" else small.to_native(), path)

@@ -1,0 +1,105 @@
+"""What a command says: results on stdout, for people or machines, and all else on stderr."""
+
+import io
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from typing import Any
+
+import typer
+
+from forestprune import progress
+from forestprune.cli.failures import (
+    WrongCallError,
+    debugging,
+    describe,
+    exit_code,
+    interrupted,
+    say,
+)
+
+
+class Output:
+    """Where a command puts what it has to say.
+
+    Parameters
+    ----------
+    as_json : bool
+        Print results as one JSON object.
+    quiet : bool
+        Print nothing but errors.
+    """
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self._said: set[str] = set()
+
+    @contextmanager
+    def working(self, *, prints: bool = False) -> Iterator[None]:
+        """Turn errors into one line and an exit code, and warnings into notes.
+
+        Libraries like to print: what they say to stdout would end up among the results. So nothing
+        goes there meanwhile, unless the work `prints` its results itself.
+        """
+        try:
+            with (
+                nullcontext() if prints else redirect_stdout(io.StringIO()),
+                warnings.catch_warnings(),
+                progress.hidden() if self.quiet else nullcontext(),
+            ):
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = self._show_warning
+                if self.as_json and self.quiet:
+                    raise WrongCallError("--json and --quiet exclude each other: give one.")
+                yield
+        except (typer.Exit, BrokenPipeError):
+            raise
+        except KeyboardInterrupt as error:
+            raise interrupted() from error
+        except Exception as error:
+            if debugging():
+                raise
+            say(describe(error))
+            raise typer.Exit(exit_code(error)) from error
+
+    def note(self, text: str) -> None:
+        """Say something by the way, once."""
+        if not self.quiet and text not in self._said:
+            self._said.add(text)
+            say(text)
+
+    def result(self, document: dict[str, Any], *shown: Any) -> None:
+        """Print what came out: `document` for machines, what is `shown` for people."""
+        if self.as_json:
+            typer.echo(json.dumps(_finite(document), allow_nan=False))
+        elif not self.quiet:
+            from rich.console import Console
+
+            # Names of files and features may look like markup.
+            console = Console(markup=False, emoji=False, highlight=False)
+            for part in shown:
+                console.print(part)
+
+    def _show_warning(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        self.note(describe_warning(message))
+
+
+def describe_warning(message: Warning | str) -> str:
+    """Return the first line of a warning."""
+    lines = str(message).strip().splitlines()
+    return lines[0] if lines else "a warning without words"
+
+
+def _finite(entry: Any) -> Any:
+    """Return what JSON can hold: null for numbers that are none."""
+    if isinstance(entry, dict):
+        return {key: _finite(value) for key, value in entry.items()}
+    if isinstance(entry, list | tuple):
+        return [_finite(value) for value in entry]
+    if isinstance(entry, float) and not math.isfinite(entry):
+        return None
+    return entry

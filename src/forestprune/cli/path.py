@@ -1,0 +1,245 @@
+"""`forestprune path`: the whole trade-off between size and error."""
+
+import csv as csv_files
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestprune.cli.arguments import (
+    PRINT,
+    SIZE,
+    Alpha2,
+    DataFile,
+    Force,
+    Holdout,
+    Ignore,
+    Jobs,
+    JointOption,
+    Json,
+    LocalSearch,
+    LocalSearchOption,
+    MaxIter,
+    ModelFile,
+    NAlphas,
+    NoTarget,
+    PolishOption,
+    Quiet,
+    Refit,
+    Rule,
+    RuleOption,
+    Seed,
+    Shrinkage,
+    Solver,
+    SubsetSolver,
+    Target,
+    TimeLimit,
+    Trust,
+    ValidationFile,
+    Weight,
+    Weighting,
+    WeightingOption,
+    checked_options,
+)
+from forestprune.cli.failures import CommandError, WrongCallError
+from forestprune.cli.output import Output
+from forestprune.cli.work import Division, prepare
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from forestprune.path import PruningPath
+
+_HEADINGS = {
+    "alpha": "alpha",
+    "nodes": "nodes",
+    "trees": "trees",
+    "max_depth": "depth",
+    "loss": "loss",
+    "r_squared": "R squared, held out",
+    "standard_error": "+-",
+}
+
+
+def path(
+    model: ModelFile,
+    data: DataFile,
+    target: Target = None,
+    no_target: NoTarget = False,
+    max_depth: Annotated[
+        int | None, typer.Option(min=1, help="Depth at most.", rich_help_panel=SIZE)
+    ] = None,
+    max_trees: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Trees that --polish subset picks at each point.", rich_help_panel=SIZE
+        ),
+    ] = None,
+    rule: RuleOption = Rule.subtree,
+    refit: Refit = None,
+    shrinkage: Shrinkage = None,
+    weighting: WeightingOption = Weighting.node,
+    joint: JointOption = None,
+    alpha2: Alpha2 = 0.01,
+    polish: PolishOption = None,
+    local_search: LocalSearchOption = LocalSearch.on,
+    max_iter: MaxIter = 1000,
+    solver: Solver = SubsetSolver.heuristic,
+    time_limit: TimeLimit = 60.0,
+    n_alphas: NAlphas = 100,
+    jobs: Jobs = None,
+    holdout: Holdout = None,
+    validation: ValidationFile = None,
+    weight: Weight = None,
+    ignore: Ignore = None,
+    seed: Seed = 0,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table to a file.", rich_help_panel=PRINT),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npz",
+            help="Save the path itself, for PruningPath.load in Python.",
+            rich_help_panel=PRINT,
+        ),
+    ] = None,
+    trust: Trust = False,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the trade-off: models from a constant to the full one, what each costs and gains."""
+    output = Output(as_json=json, quiet=quiet)
+    with output.working():
+        options = checked_options(
+            local_search,
+            jobs,
+            rule=rule,
+            refit=refit,
+            shrinkage=shrinkage,
+            weighting=weighting,
+            joint=joint,
+            alpha2=alpha2,
+            polish=polish,
+            max_iter=max_iter,
+            solver=solver,
+            time_limit=time_limit,
+            random_state=seed,
+        )
+        if max_trees is not None and polish != "subset":
+            raise WrongCallError(
+                "--max-trees needs --polish subset: it is how many trees that picks."
+            )
+        if quiet and csv is None and save is None:
+            raise WrongCallError("with --quiet nothing would come out: give --csv or --save.")
+        division = Division.of(holdout, validation, seed)
+
+        from forestprune import api
+        from forestprune.cli.models import check_new_file, read_source
+
+        _check_files(csv, save, force=force)
+        source = read_source(model, trust=trust)
+        if save is not None and source.pipeline is not None:
+            raise CommandError("The path of a pipeline cannot be saved: leave --save out.")
+        work = prepare(
+            source,
+            data,
+            division,
+            target=target,
+            no_target=no_target,
+            weight=weight,
+            ignore=ignore,
+        )
+        output.note(work.described(division, "scored on"))
+        found = api.prune_path(
+            source,
+            **work.arguments(),
+            **work.validation_arguments(),
+            n_alphas=n_alphas,
+            max_depth=max_depth,
+            max_trees=max_trees,
+            **options,
+        )
+        points = _points(found)
+        if csv is not None:
+            check_new_file(csv, force=force)
+            _write_csv(csv, points)
+        if save is not None:
+            check_new_file(save, force=force)
+            found.save(save)
+        document = {
+            "model": str(model),
+            "rows": len(work.rows),
+            "rows_held_out": 0 if work.held_out is None else len(work.held_out),
+            "held_out_from": str(division) if division else None,
+            "full": {
+                "nodes": source.forest.n_nodes,
+                "trees": source.forest.n_trees,
+                "max_depth": source.forest.max_depth,
+                "r_squared": None if found.validation is None else found.validation.full,
+            },
+            "points": points,
+        }
+        shown = [_table(document), *(f"written to {file}" for file in (csv, save) if file)]
+    output.result(document, *shown)
+
+
+def _check_files(csv: Path | None, save: Path | None, *, force: bool) -> None:
+    from forestprune.cli.models import check_new_file
+
+    for file, ending in ((csv, ".csv"), (save, ".npz")):
+        if file is not None:
+            if file.suffix != ending:
+                raise WrongCallError(f"{file.name} must end in {ending}.")
+            check_new_file(file, force=force)
+
+
+def _points(found: "PruningPath") -> list[dict[str, Any]]:
+    """Return a line of the table for each point."""
+    columns = {
+        "alpha": found.alphas,
+        "nodes": found.n_nodes,
+        "trees": found.n_trees,
+        "max_depth": found.max_depths,
+        "loss": found.losses,
+    }
+    if found.validation is not None:
+        columns["r_squared"] = found.validation.scores
+        columns["standard_error"] = found.validation.standard_errors
+    lists = {name: column.tolist() for name, column in columns.items()}
+    return [dict(zip(lists, line, strict=True)) for line in zip(*lists.values(), strict=True)]
+
+
+def _write_csv(file: Path, points: list[dict[str, Any]]) -> None:
+    from forestprune.files import write_atomically
+
+    text = io.StringIO()
+    writer = csv_files.DictWriter(text, list(points[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(points)
+    with write_atomically(file) as target:
+        target.write(text.getvalue().encode())
+
+
+def _table(document: dict[str, Any]) -> "Table":
+    from rich.table import Table
+
+    points = document["points"]
+    table = Table(box=None, pad_edge=False)
+    for name in points[0]:
+        table.add_column(_HEADINGS[name], justify="right")
+    for point in points:
+        table.add_row(*(_cell(entry) for entry in point.values()))
+    full = {"alpha": "full", "loss": ""} | {
+        name: _cell(entry) for name, entry in document["full"].items() if entry is not None
+    }
+    table.add_section()
+    table.add_row(*(full.get(name, "") for name in points[0]))
+    return table
+
+
+def _cell(entry: float) -> str:
+    return f"{entry:,}" if isinstance(entry, int) else f"{entry:.4g}"
