@@ -17,7 +17,6 @@ import run
 import sets
 import systems
 import units
-from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 
 from forestprune import subset_search
@@ -27,7 +26,6 @@ from forestprune import subset_search
 def settings(tmp_path, monkeypatch):
     monkeypatch.setattr(systems, "N_ALPHAS", 12)
     monkeypatch.setattr(subset_search, "SHAKING_WORK", 0.0)
-    monkeypatch.setattr(sets, "BUNDLED", {"diabetes": load_diabetes})
     for module in (bagging, boosting):
         monkeypatch.setattr(module, "QUICK_ROWS", 120)
         monkeypatch.setattr(module, "TIME_LIMIT", 0.2)
@@ -151,6 +149,7 @@ def _adds(forest, i, depth, X):
 def test_a_quick_run(module, reporter, settings, monkeypatch):
     pytest.importorskip("pyscipopt")
     rows = module.run(settings)
+    assert set(rows.data) == {"wine_quality", "diabetes"}
     assert set(rows.protocol) == set(protocols.PROTOCOLS)
     assert set(rows.method) == set(compare.ORDER)
     assert np.isfinite(rows.test).all()

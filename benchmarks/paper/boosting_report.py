@@ -200,7 +200,7 @@ def draw(rows: pd.DataFrame, settings: Settings) -> None:
     axis.set_yscale("symlog", linthresh=100)
     axis.set_xticks(range(len(LEVELS)), [f"{b} nodes" for b in BUDGETS] + ["of best"])
     plain(axis, "Increase of test error over layer + ridge, %")
-    axis.legend(frameon=False, fontsize=8)
+    axis.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.6, 1.0))
     fig.suptitle(
         f"Pruned boosting, {rows.data.nunique()} data sets x {rows.fold.nunique()} folds, "
         "clean protocol",

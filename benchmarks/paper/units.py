@@ -83,7 +83,7 @@ def write_table(table: pd.DataFrame, file: Path) -> None:
     """Write a CSV file, which appears under its name only when it is complete."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
-    table.to_csv(part, index=False, float_format="%.6g")
+    table.to_csv(part, index=False, float_format="%.9g")
     part.rename(file)
 
 
