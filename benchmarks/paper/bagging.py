@@ -5,14 +5,12 @@ full forest's ("chosen by" phi); then, for every method, the best model by valid
 no more nodes than the paper's method kept ("chosen by" budget).
 """
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import sets
-from protocols import PROTOCOLS, forest, split
+from protocols import forest, run_folds, split
 from systems import COMPARED, METHODS, Task, best_subset, candidates, constant, curve, described
-from units import Settings, run_units
+from units import Settings
 
 PHIS = (0.01, 0.025, 0.05)
 QUICK_ROWS = 400
@@ -24,15 +22,7 @@ ALPHAS = np.logspace(1.5, -2, 50)
 
 def run(settings: Settings) -> pd.DataFrame:
     """Run every data set, fold and protocol that is not there yet."""
-    names, folds = sets.names(settings.folder), range(1 if settings.quick else sets.FOLDS)
-    units = [
-        {"data": name, "fold": fold, "protocol": protocol}
-        for name in names
-        for fold in folds
-        for protocol in PROTOCOLS
-    ]
-    work = partial(one_fold, settings.folder, QUICK_ROWS if settings.quick else None)
-    return run_units(settings.results / "bagging.csv", units, work, settings.jobs)
+    return run_folds(settings, "bagging", one_fold, QUICK_ROWS)
 
 
 def one_fold(folder, most_rows, data, fold, protocol):

@@ -6,14 +6,12 @@ take the largest model within a budget instead, and choose and score the best mo
 rows; their protocol does so here, for all methods.
 """
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import sets
-from protocols import PROTOCOLS, boosting, split
+from protocols import boosting, run_folds, split
 from systems import COMPARED, METHODS, Task, best_subset, candidates, constant, curve, described
-from units import Settings, run_units
+from units import Settings
 
 BUDGETS = (50, 100, 1000, 5000)
 QUICK_ROWS = 400
@@ -30,15 +28,7 @@ PICTURED = ("kin8nm", "puma32H", "wine_quality", "abalone")
 
 def run(settings: Settings) -> pd.DataFrame:
     """Run every data set, fold and protocol that is not there yet."""
-    names, folds = sets.names(settings.folder), range(1 if settings.quick else sets.FOLDS)
-    units = [
-        {"data": name, "fold": fold, "protocol": protocol}
-        for name in names
-        for fold in folds
-        for protocol in PROTOCOLS
-    ]
-    work = partial(one_fold, settings.folder, QUICK_ROWS if settings.quick else None)
-    return run_units(settings.results / "boosting.csv", units, work, settings.jobs)
+    return run_folds(settings, "boosting", one_fold, QUICK_ROWS)
 
 
 def one_fold(folder, most_rows, data, fold, protocol):

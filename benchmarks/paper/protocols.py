@@ -12,13 +12,18 @@ search, along one path; best subsets have a shorter limit (`TIME_LIMIT`) than th
 but start from a heuristic; seeds of folds and models are not theirs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+import sets
 from sets import Floats, Table
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import train_test_split
+from units import Settings, run_units
 
 import forestprune as fp
 
@@ -49,6 +54,24 @@ class Parts:
     def constant_error(self) -> float:
         """Test error of a model that says 0, the mean of the targets it was trained with."""
         return float(np.mean(self.y_test**2))
+
+
+def run_folds(
+    settings: Settings, name: str, one_fold: Callable[..., list[dict[str, Any]]], quick_rows: int
+) -> pd.DataFrame:
+    """Do what is not there yet of every data set, fold and protocol, and return all of it.
+
+    ``one_fold(folder, most_rows, data, fold, protocol)`` returns the rows of one. To be quick, one
+    fold of what is bundled is enough, with no more than `quick_rows` rows.
+    """
+    units = [
+        {"data": data, "fold": fold, "protocol": protocol}
+        for data in sets.names(settings.folder)
+        for fold in range(1 if settings.quick else sets.FOLDS)
+        for protocol in PROTOCOLS
+    ]
+    work = partial(one_fold, settings.folder, quick_rows if settings.quick else None)
+    return run_units(settings.results / f"{name}.csv", units, work, settings.jobs)
 
 
 def split(table: Table, fold: int, protocol: Protocol, model: str) -> Parts:
