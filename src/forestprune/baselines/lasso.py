@@ -135,6 +135,8 @@ def lasso_weights(
             grid = np.unique(np.concatenate([grid, first[first > grid[-1]]]))[::-1]
         starts = [np.interp(grid, knots[::-1], values[::-1]) for values in at_knots]
         found = _refined(gram, moments, grid, np.transpose(starts))
+    # At the first knot no tree is in yet, whatever rounding says.
+    found[grid >= knots[0] * (1.0 - ROUNDING)] = 0.0
     # What has come and gone leaves its rounding behind.
     found[np.abs(found) <= ROUNDING * np.abs(found).max(axis=1, keepdims=True)] = 0.0
     weights = np.zeros((grid.size, setting.sizes.size))
