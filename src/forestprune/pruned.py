@@ -100,13 +100,7 @@ class PrunedForest:
         format if `ending` says so.
         """
         is_forest = self.forest.origin is None or self.ending == ".npz"
-        model = self.forest if is_forest else self.to_native()
-        if not is_forest and self.ending == ".joblib":
-            return file_size(model)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"model{'.npz' if is_forest else self.ending}"
-            registry.save_model(model, path)
-            return path.stat().st_size
+        return file_size(self.forest if is_forest else self.to_native(), self.ending)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return what the trees add up to for the rows of `X`.
@@ -211,11 +205,20 @@ class PrunedForest:
         )
 
 
-def file_size(model: Any) -> int:
-    """Return how many bytes joblib writes for a model."""
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    return file.tell()
+def file_size(model: Any, ending: str = ".joblib") -> int:
+    """Return how large the file of a model is in the format that `ending` names.
+
+    A Forest is written as npz, whatever `ending` says.
+    """
+    is_forest = isinstance(model, Forest)
+    if ending == ".joblib" and not is_forest:
+        file = io.BytesIO()
+        joblib.dump(model, file)
+        return file.tell()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"model{'.npz' if is_forest else ending}"
+        registry.save_model(model, path)
+        return path.stat().st_size
 
 
 def _small(forest: Forest, point: Point) -> Forest:

@@ -132,11 +132,12 @@ def _places(
         smallest = path.choose(Budget(), None, True, path.validation)
         return [("best", best), ("smallest within one standard error", smallest)]
     if isinstance(picks, Mapping):
-        return [(name, _place(path, pick)) for name, pick in picks.items()]
-    return [(f"pick {number}", _place(path, pick)) for number, pick in enumerate(picks, 1)]
+        return [(name, place_of(path, pick)) for name, pick in picks.items()]
+    return [(f"pick {number}", place_of(path, pick)) for number, pick in enumerate(picks, 1)]
 
 
-def _place(path: PruningPath, pick: Pick) -> int:
+def place_of(path: PruningPath, pick: Pick) -> int:
+    """Return the place of a pick in a path."""
     if not isinstance(pick, PrunedForest):
         return range(len(path))[operator.index(pick)]
     same = [

@@ -1,0 +1,97 @@
+"""How to load a pruned model where this package is not installed, as code."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from forestprune.pruned import PrunedForest
+
+EXAMPLE = Path("small.joblib")
+"""What the file is called in the code if there is none yet."""
+
+
+def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]:
+    """Return code that loads a model from its file and predicts with it.
+
+    Parameters
+    ----------
+    small : PrunedForest
+    file : Path or None
+        Without one, the code begins by writing it.
+    """
+    origin = small.forest.origin
+    model_class = "Forest" if origin is None else origin.model_class
+    library = "forestprune" if origin is None else origin.library
+    name = EXAMPLE if file is None else file
+    if file is None and origin is None:
+        name = name.with_suffix(".npz")
+    ending = name.suffix
+    write = (_CODE.get((library, ending)) or _CODE["any", ending])(model_class)
+    code = write.replace("FILE", repr(name.name))
+    if file is None:
+        code = f"{_DUMP[ending].replace('FILE', repr(name.name))}\n\n# then, anywhere\n{code}"
+    as_booster = library == "lightgbm" and ending == ".txt" and model_class != "Booster"
+    return {"code": code, "needs_us": ending == ".npz", "as_booster": as_booster}
+
+
+_DUMP = {
+    ".joblib": "# once, here\nimport joblib\n\njoblib.dump(small.to_native(), FILE)",
+    ".npz": "# once, here\nsmall.forest.save(FILE)",
+}
+
+
+def _of_xgboost(model_class: str) -> str:
+    if model_class == "Booster":
+        return (
+            "import xgboost\n\nmodel = xgboost.Booster(model_file=FILE)\n"
+            "model.predict(xgboost.DMatrix(X))"
+        )
+    return (
+        f"import xgboost\n\nmodel = xgboost.{model_class}()\nmodel.load_model(FILE)\n"
+        "model.predict(X)"
+    )
+
+
+def _of_lightgbm(_: str) -> str:
+    return "import lightgbm\n\nmodel = lightgbm.Booster(model_file=FILE)\nmodel.predict(X)"
+
+
+def _of_catboost(format_: str) -> Callable[[str], str]:
+    def code(model_class: str) -> str:
+        return (
+            f"import catboost\n\nmodel = catboost.{model_class}()\n"
+            f'model.load_model(FILE, format="{format_}")\nmodel.predict(X)'
+        )
+
+    return code
+
+
+def _plainly(code: str) -> Callable[[str], str]:
+    return lambda _: code
+
+
+_PICKLE = (
+    'import pickle\n\nwith open(FILE, "rb") as file:\n    model = pickle.load(file)\n'
+    "model.predict(X)"
+)
+
+_SKOPS = (
+    "import skops.io\n\n"
+    "types = skops.io.get_untrusted_types(file=FILE)  # look at them first\n"
+    "model = skops.io.load(FILE, trusted=types)\nmodel.predict(X)"
+)
+
+_CODE: dict[tuple[str, str], Callable[[str], str]] = {
+    ("any", ".joblib"): _plainly("import joblib\n\nmodel = joblib.load(FILE)\nmodel.predict(X)"),
+    ("any", ".pkl"): _plainly(_PICKLE),
+    ("any", ".pickle"): _plainly(_PICKLE),
+    ("any", ".skops"): _plainly(_SKOPS),
+    ("any", ".npz"): _plainly(
+        "import forestprune as fp\n\nmodel = fp.Forest.load(FILE)\nmodel.predict(X)"
+    ),
+    ("xgboost", ".json"): _of_xgboost,
+    ("xgboost", ".ubj"): _of_xgboost,
+    ("lightgbm", ".txt"): _of_lightgbm,
+    ("catboost", ".cbm"): _of_catboost("cbm"),
+    ("catboost", ".json"): _of_catboost("json"),
+}
+"""The code for a library and an ending, with FILE where the name of the file belongs."""

@@ -1,0 +1,94 @@
+"""write_report(): what there is to say about a pruned model, as one HTML file."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from forestprune.files import write_atomically
+from forestprune.path import PruningPath
+from forestprune.plotting.path import Pick, place_of
+from forestprune.report.page import check_installed, page
+from forestprune.report.summary import summarise
+
+
+def write_report(
+    file: str | os.PathLike[str],
+    path: PruningPath,
+    pick: Pick,
+    *,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    title: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    model_file: str | os.PathLike[str] | None = None,
+    small_file: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write a report on a pruned model: one HTML file that needs nothing beside it.
+
+    It has the trade-off to point at and click on, depths and features before and after, the trees
+    if they are not too many, and how to load the model.
+
+    Parameters
+    ----------
+    file : str or path-like
+        Where the report goes. An older one is replaced when the new one is complete.
+    path : PruningPath
+        What the model was chosen from; with validation rows, so that errors are those on rows that
+        were held out.
+    pick : PrunedForest or int
+        The model that the report is about: ``path.select(...)``, ``path[i]``, or its place.
+    X : array-like or None
+        Rows with which the time to predict is measured, if there are any: the first 2,000.
+    y : array-like or None
+        With `X`: what the model should predict for these rows. If neither the forest was pruned
+        with them nor the model chosen by them, this is the error to go by, and it stands first in
+        the report.
+    sample_weight : array-like or None
+        Weights of the rows of `X`, for the error.
+    title : str or None
+    options : mapping or None
+        What else should be on record, such as the options that the path was made with.
+    model_file, small_file : str or path-like, or None
+        The files of the original and of the pruned model, if there are any: for their sizes, and to
+        say how to load the latter. Without them, sizes are those of files that joblib would write.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the report is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import forestprune as fp
+    >>> wine = fp.load_wine_quality()
+    >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
+    >>> path = fp.prune_path(model, wine.data, wine.target, n_alphas=20)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = fp.write_report(f"{folder}/report.html", path, path.select(max_nodes=200))
+    ...     written.name
+    'report.html'
+    """
+    check_installed()
+    if y is not None and X is None:
+        raise ValueError("y was given without X: give the rows that it belongs to, or neither.")
+    summary = summarise(
+        path,
+        place_of(path, pick),
+        X=X,
+        y=y,
+        sample_weight=sample_weight,
+        title=title,
+        options=options,
+        model_file=model_file,
+        small_file=small_file,
+    )
+    html = page(summary)
+    with write_atomically(file) as target:
+        target.write(html.encode())
+    return Path(file)
