@@ -1345,15 +1345,3 @@ def test_a_process_that_is_stopped(tmp_path):
     assert process.returncode == 130
     assert stdout == ""
     assert stderr == "forestprune: stopped; nothing was written.\n"
-
-
-def test_help_does_not_wait_for_what_commands_need():
-    script = """
-        import sys, sklearn
-        before = set(sys.modules)  # scikit-learn may import pandas itself
-        from forestprune.cli.app import app
-        loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
-        assert not loaded & {"pandas", "numba", "xgboost", "lightgbm", "catboost"}, loaded
-    """
-    lines = "\n".join(line.strip() for line in script.splitlines())
-    subprocess.run([sys.executable, "-c", lines], check=True)

@@ -30,7 +30,7 @@ TABLE = [
     "additive",
     "text",
     "encoding",
-    "depth_difference",
+    "differences",
     "sketch",
     "steps",
     "subtrees",

@@ -94,10 +94,11 @@ def identifiers(forest: Forest) -> tuple[str, ...]:
     Examples
     --------
     >>> import forestprune as fp
+    >>> from forestprune.build import build_forest
     >>> from forestprune.text import identifiers
     >>> names = ("age", "fixed acidity", "fixed-acidity", "2nd", "class")
     >>> spec = fp.InputSpec(5, names)
-    >>> constant = fp.build.build_forest([], n_nodes=0, scale=[], base=[1.0], input=spec)
+    >>> constant = build_forest([], n_nodes=0, scale=[], base=[1.0], input=spec)
     >>> identifiers(constant)
     ('age', 'fixed_acidity', 'fixed_acidity_2', '_2nd', 'class_')
     """
