@@ -24,6 +24,8 @@ if INTERPRETED:
         "test_path.py",
         "test_plotting.py",
         "test_readme.py",
+        "test_report.py",
+        "test_report_browser.py",
         "test_search.py",
         "test_sklearn_hist.py",
         "test_subset.py",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forestprune.path import PruningPath
     from forestprune.plotting import plot_depths, plot_forest, plot_importance, plot_path
     from forestprune.pruned import PrunedForest
+    from forestprune.report import write_report
 
 __all__ = [
     "Encoding",
@@ -44,6 +45,7 @@ __all__ = [
     "plot_path",
     "prune",
     "prune_path",
+    "write_report",
 ]
 
 # No module may have the name of what it holds: once imported, it would stand in its place.
@@ -69,6 +71,7 @@ _MODULES = {
     "plot_path": "plotting",
     "prune": "api",
     "prune_path": "api",
+    "write_report": "report",
 }
 """Where each name is found when it is first asked for: scikit-learn alone takes a second."""
 

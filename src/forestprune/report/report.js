@@ -16,6 +16,7 @@
     .sort((a, b) => path.points[a].nodes - path.points[b].nodes);
   const kept = [...new Set(named.values())];
   let shown = named.get("this model");
+  let printing = false;
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const layout = (more) => ({
@@ -24,6 +25,8 @@
     hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--rule"), font: { color: colour("--ink") } },
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, bgcolor: "rgba(0,0,0,0)" },
     margin: { l: 62, r: 14, t: 14, b: 48 }, ...more,
+    // On paper there is no window to fill.
+    ...(printing ? { autosize: false, width: more.paper, height: more.height ?? 360 } : {}), paper: undefined,
   });
   const axis = (title, more) => ({
     title: { text: title }, gridcolor: colour("--rule"), linecolor: colour("--rule"), zeroline: false, automargin: true, ...more,
@@ -74,9 +77,8 @@
     }] : [{
       type: "line", xref: "paper", x0: 0, x1: 1, y0: full.error, y1: full.error, line: { color: colour("--grey"), dash: "dot", width: 1.5 },
     }];
-    const ticks = (value) => ({ type: "log", dtick: 1, tickformat: ",d", ...value });
     return Plotly.react("path-chart", traces, layout({
-      xaxis: axis("nodes", ticks({})), shapes: edges, hovermode: "closest", dragmode: false,
+      paper: 690, xaxis: axis("nodes", { type: "log", dtick: 1, tickformat: ",d" }), shapes: edges, hovermode: "closest", dragmode: false,
       yaxis: axis(path.held_out ? "error on rows held out, 1 − R²" : "error on the rows it was pruned with", {}),
     }), settings);
   }
@@ -94,7 +96,7 @@
       bars("before", { x, y: depths.before }, "--grey", { opacity: 0.5, hovertemplate: "depth %{x}: %{y:,} before<extra></extra>" }),
       bars("after", { x, y: depths.after }, "--blue", { hovertemplate: "depth %{x}: %{y:,} after<extra></extra>" }),
     ], layout({
-      barmode: "group", bargap: 0.2, dragmode: false,
+      paper: 330, barmode: "group", bargap: 0.2, dragmode: false,
       xaxis: axis("depth", { tickvals: some, ticktext: some.map((i) => label[i]), showgrid: false }),
       yaxis: axis("trees", { tickformat: ",d", rangemode: "tozero" }),
     }), settings);
@@ -112,7 +114,7 @@
       bars("after", { y, x: rows.map((row) => share(row.after, features.splits_after)) }, "--blue",
         { orientation: "h", text: told("after"), textposition: "none", hovertemplate: "%{text}<extra></extra>" }),
     ], layout({
-      barmode: "group", bargap: 0.25, height, dragmode: false, hovermode: "closest",
+      paper: 330, barmode: "group", bargap: 0.25, height, dragmode: false, hovermode: "closest",
       xaxis: axis("share of all splits, %", { rangemode: "tozero" }),
       yaxis: axis("", { tickvals: y, ticktext: rows.map((row) => plain(row.short)), autorange: "reversed", showgrid: false }),
     }), settings);
@@ -251,10 +253,12 @@
         folded.push(fold);
         fold.open = true;
       }
+      printing = true;
       draw();
     });
     addEventListener("afterprint", () => {
       for (const fold of folded.splice(0)) fold.open = false;
+      printing = false;
       draw();
     });
     document.documentElement.dataset.ready = "yes";

@@ -90,5 +90,5 @@ def write_report(
     )
     html = page(summary)
     with write_atomically(file) as target:
-        target.write(html.encode())
+        target.write(html.encode(errors="replace"))  # half a character is none
     return Path(file)
