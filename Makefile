@@ -4,8 +4,8 @@ BIN := .venv/bin
 
 .PHONY: demo test test-oldest bench frontier paper clean
 
-demo: .venv/.core
-	$(BIN)/python -m forestprune.demo
+demo: .venv/.demo
+	$(BIN)/python -m forestprune demo --out build/demo
 
 test: .venv/.test
 	$(BIN)/ruff check .

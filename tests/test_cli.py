@@ -1260,10 +1260,11 @@ def test_path_quietly(shop, tmp_path):
 # demo and bench
 
 
-def test_demo():
-    text = succeeds("demo", "--trees", 3).stdout
-    assert "full forest" in text
+def test_demo(tmp_path):
+    text = succeeds("demo", "--trees", 3, "--out", tmp_path / "there").stdout
+    assert "full model" in text
     assert "100 nodes" in text
+    assert (tmp_path / "there" / "report.html").exists()
 
 
 @pytest.mark.filterwarnings("ignore")

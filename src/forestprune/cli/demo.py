@@ -1,5 +1,6 @@
 """`forestprune demo`: a first look."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,9 +10,12 @@ from forestprune.cli.output import Output
 
 def demo(
     trees: Annotated[int, typer.Option(min=1, help="Trees of the forest to be pruned.")] = 100,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")
+    ] = Path("forestprune-demo"),
 ) -> None:
-    """Fit a forest to bundled data, prune it to a few budgets, show what that costs."""
+    """Fit models to bundled data, prune them to a few sizes, show what that costs; and a report."""
     with Output().working(prints=True):
         from forestprune.demo import main
 
-        main(trees)
+        main(trees, out)
