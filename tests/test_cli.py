@@ -9,11 +9,14 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import joblib
 import numpy as np
 import pytest
+import typer
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import (
@@ -30,9 +33,10 @@ from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
 import forestprune as fp
-from forestprune import api, registry
+from forestprune import choosing, registry
 from forestprune.cli import tables
 from forestprune.cli.app import app
+from forestprune.cli.flat import flat
 from forestprune.cli.rows import Features, Reader, Shares
 from forestprune.source import Source
 
@@ -150,7 +154,7 @@ RF = "sklearn.npz"
 
 def test_help_and_version():
     listed = succeeds("--help").stdout
-    for command in ("inspect", "prune", "path", "demo", "bench"):
+    for command in ("inspect", "prune", "path", "report", "demo", "bench"):
         assert command in listed
         text = succeeds(command, "--help").stdout
         assert f"forestprune {command}" in text
@@ -175,7 +179,7 @@ def test_help_says_the_defaults_that_depend():
         (["prune", "m.json", "d.csv", "-o", "s.json", "--max-nodes", "x"], "--max-nodes"),
         (["prune", "m.json", "d.csv", "-o", "s.json", "--rule", "magic"], "magic"),
         (["prune", "m.json", "d.csv", "-o", "s.json", "--holdout", "1"], "--holdout"),
-        (["prune", "m.json", "d.csv", "-o", "s.json", "--report", "r.html"], "--report"),
+        (["prune", "m.json", "d.csv", "-o", "s.json", "--reports", "r.html"], "--reports"),
         (["inspect", "m.json", "n.json"], "unexpected extra argument"),
     ],
 )
@@ -419,13 +423,15 @@ def test_a_budget_of_bytes_is_kept_by_the_file(library, ending, shop, tmp_path):
 
 def test_every_option_arrives(shop, tmp_path, monkeypatch):
     seen = []
-    original = api.prune
+    original = choosing.candidates
 
-    def listen(model, **arguments):
-        seen.append({k: v for k, v in arguments.items() if not re.match("X|y|sample_weight", k)})
-        return original(model, **arguments)
+    def listen(model, X, y, sample_weight, wanted, held_out, options):
+        size = vars(wanted.budget) | vars(wanted)
+        asked = {k: v for k, v in size.items() if k != "budget" and v not in (None, False)}
+        seen.append(asked | vars(options))
+        return original(model, X, y, sample_weight, wanted, held_out, options)
 
-    monkeypatch.setattr(api, "prune", listen)
+    monkeypatch.setattr(choosing, "candidates", listen)
     command = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
     succeeds(
         *(*command, "--rule", "layer", "--weighting", "depth", "--joint", "ridge"),
@@ -1034,13 +1040,13 @@ def test_the_model_itself_can_be_replaced(shop, tmp_path):
 
 
 def test_a_file_that_came_about_meanwhile_is_kept(shop, tmp_path, monkeypatch):
-    original, out = api.prune, tmp_path / "small.npz"
+    original, out = choosing.candidates, tmp_path / "small.npz"
 
     def slow(*args, **kwargs):
         out.write_bytes(b"precious")
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(api, "prune", slow)
+    monkeypatch.setattr(choosing, "candidates", slow)
     result = call(
         *("prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15, "-o", out)
     )
@@ -1092,7 +1098,7 @@ def test_an_unexpected_error_is_one_line_with_its_type(shop, tmp_path, monkeypat
     def fail(*args, **kwargs):
         raise RuntimeError("\n boom\nand more\n")
 
-    monkeypatch.setattr(api, "prune", fail)
+    monkeypatch.setattr(choosing, "candidates", fail)
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
     fails_noted(tmp_path, *args, match=r"^forestprune: RuntimeError: boom \(FORESTPRUNE_DEBUG=1")
     monkeypatch.setenv("FORESTPRUNE_DEBUG", "1")
@@ -1115,7 +1121,7 @@ def test_ctrl_c_ends_with_130(shop, tmp_path, monkeypatch):
 
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.joblib"]
     with monkeypatch.context() as patch:
-        patch.setattr(api, "prune", stop)
+        patch.setattr(choosing, "candidates", stop)
         result = call(*args)
     assert result.exit_code == 130
     assert result.stderr.endswith("stopped; nothing was written.\n")
@@ -1131,7 +1137,7 @@ def test_ctrl_c_ends_with_130(shop, tmp_path, monkeypatch):
 
 
 def test_warnings_are_notes_and_said_once(shop, tmp_path, monkeypatch):
-    original = api.prune
+    original = choosing.candidates
 
     def warn(*args, **kwargs):
         print("a library that likes to talk")
@@ -1140,7 +1146,7 @@ def test_warnings_are_notes_and_said_once(shop, tmp_path, monkeypatch):
             warnings.warn("old-fashioned", DeprecationWarning, stacklevel=1)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(api, "prune", warn)
+    monkeypatch.setattr(choosing, "candidates", warn)
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
     result = succeeds(*args, "-o", tmp_path / "s.npz", "--json")
     assert result.stderr.count("forestprune: mind the gap\n") == 1
@@ -1255,6 +1261,109 @@ def test_path_quietly(shop, tmp_path):
     args = ["path", shop / RF, shop / "rows.csv", "--target", "y", "--n-alphas", 3, "--quiet"]
     assert succeeds(*args, "--csv", tmp_path / "p.csv").output == ""
     assert (tmp_path / "p.csv").read_text().startswith("alpha,nodes,")
+
+
+# report
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("library", "ending"), MODELS, ids=IDS)
+def test_prune_with_a_report(library, ending, shop, tmp_path):
+    need(library, ending)
+    pytest.importorskip("plotly")
+    out, page = tmp_path / f"small.{ending}", tmp_path / "report.html"
+    args = ["prune", shop / f"{library}.{ending}", shop / "rows.csv", "--target", "y", "--trust"]
+    command = [*args, "--max-nodes", 15, "--n-alphas", 10, "--out", out, "--report", page]
+    document = json.loads(succeeds(*command, "--json").stdout)
+    assert document["report"] == str(page)
+    text = page.read_text("utf-8")
+    full, small = document["full"], document["small"]
+    assert f"{full['nodes']:,} → {small['nodes']:,}" in text
+    assert f"R² {full['r_squared']:.4f} → {small['r_squared']:.4f}" in text
+    assert f"small.{ending}" in text
+    assert "40 rows at once" in text
+
+
+@pytest.mark.parametrize("size", [["--tolerance", 0.2], ["--max-bytes", 9000], ["--alpha", 2], []])
+def test_report_without_a_model(size, shop, tmp_path):
+    pytest.importorskip("plotly")
+    page = tmp_path / "report.html"
+    args = [shop / RF, shop / "rows.csv", "--target", "y", *size, "--n-alphas", 12]
+    titled = ["report", *args, "--out", page, "--title", "Sums & <sums>"]
+    document = json.loads(succeeds(*titled, "--json").stdout)
+    assert list(tmp_path.iterdir()) == [page]
+    pruned = json.loads(succeeds("prune", *args, "--out", tmp_path / "s.npz", "--json").stdout)
+    assert document["small"]["nodes"] == pruned["small"]["nodes"]
+    assert document["small"]["bytes"] == pruned["small"]["bytes"]
+    text = page.read_text("utf-8")
+    assert "Sums &amp; &lt;sums&gt;" in text
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])["path"]
+    place = {mark["name"]: mark["place"] for mark in data["marks"]}["this model"]
+    assert data["points"][place]["nodes"] == document["small"]["nodes"]
+    assert len(data["points"]) >= 12
+    assert data["held_out"] == (size != ["--alpha", 2])
+
+
+def test_report_of_an_alpha_that_rows_score(shop, tmp_path):
+    pytest.importorskip("plotly")
+    page = tmp_path / "report.html"
+    args = ["report", shop / RF, shop / "rows.csv", "--target", "y", "--alpha", 1, "-o", page]
+    document = json.loads(succeeds(*args, "--holdout", 0.5, "--json").stdout)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"))[1])["path"]
+    place = {mark["name"]: mark["place"] for mark in data["marks"]}["this model"]
+    scored = 1 - data["points"][place]["error"]
+    assert scored == pytest.approx(document["small"]["r_squared"])
+
+
+def test_wrong_calls_for_a_report(shop, tmp_path, monkeypatch):
+    rows = [shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
+    fails(tmp_path, "report", *rows, match="Missing option '--out'", code=2)
+    fails(tmp_path, "report", *rows, "-o", tmp_path / "r.pdf", match="end in .html or", code=2)
+    pruning = ["prune", *rows, "-o", tmp_path / "s.npz", "--report"]
+    fails(tmp_path, *pruning, tmp_path / "r.txt", match=r"end in .html or .htm, got r.txt", code=2)
+    fails(tmp_path, *pruning, tmp_path / "nowhere" / "r.html", match="no folder .*nowhere")
+    (tmp_path / "r.html").write_text("precious")
+    fails(tmp_path, *pruning, tmp_path / "r.html", match="exists already")
+    fails(tmp_path, "report", *rows, "-o", tmp_path / "r.html", match="exists already")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    match = r'pip install "forestprune\[report\]"'
+    fails(tmp_path, *pruning, tmp_path / "new.html", match=match)
+    assert (tmp_path / "r.html").read_text() == "precious"
+
+
+def test_what_was_written_is_said_when_the_report_is_stopped(shop, tmp_path, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("forestprune.report.write.page", stop)
+    out, page = tmp_path / "s.npz", tmp_path / "r.html"
+    args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
+    result = call(*args, "--out", out, "--report", page)
+    assert result.exit_code == 130
+    assert result.stderr.endswith(f"stopped; {out} was written.\n")
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_options_in_groups_are_the_command_s_own():
+    @dataclass
+    class Group:
+        one: Annotated[int, typer.Option(min=1)]
+        two: Annotated[str, typer.Option("--zwei")] = "b"
+
+    seen = []
+
+    def command(group: Group, three: bool = False) -> None:
+        """Say what it does."""
+        seen.append((group, three))
+
+    program = typer.Typer()
+    program.command()(flat(command))
+    assert runner.invoke(program, ["--one", "3", "--zwei", "x", "--three"]).exit_code == 0
+    assert runner.invoke(program, ["--one", "4"]).exit_code == 0
+    assert seen == [(Group(3, "x"), True), (Group(4, "b"), False)]
+    assert runner.invoke(program, []).exit_code == 2
+    assert runner.invoke(program, ["--one", "0"]).exit_code == 2
+    assert "Say what it does." in runner.invoke(program, ["--help"]).output
 
 
 # demo and bench

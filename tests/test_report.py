@@ -277,20 +277,25 @@ def test_boosters_are_loaded_as_boosters(library, data, tmp_path, monkeypatch):
     assert found["said"] == pytest.approx(small.predict(X), rel=1e-5, abs=1e-5)
 
 
-def test_without_a_file_the_code_writes_one(path, data, tmp_path, monkeypatch):
+def test_without_a_file_the_report_says_so(path, data, tmp_path, monkeypatch):
     small = path.select(max_nodes=40)
     monkeypatch.chdir(tmp_path)
-    found = {"small": small, "X": data[0]}
+    (tmp_path / "small.joblib").write_bytes(b"another model, which has nothing to do with it")
+    shown = Page(written(tmp_path, path, small)).text
+    assert "not in a file yet" in shown
+    assert f"→ {small.n_bytes / 1000:.1f} kB" in shown
+    joblib.dump(small.to_native(), "small.joblib")
+    found = {"X": data[0]}
     exec(how_to_load(small, None)["code"], found)
-    assert isinstance(found["model"], GradientBoostingRegressor)
     assert found["model"].predict(data[0]) == pytest.approx(small.predict(data[0]))
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.pkl"):
+        fp.write_report(tmp_path / "r.html", path, small, small_file="nowhere.pkl")
 
 
 def test_files_give_sizes_and_a_name(tmp_path, path):
     small = path.select(max_nodes=40)
-    (tmp_path / "big.pkl").write_bytes(b"x" * 2_500_000)
     (tmp_path / "tiny.pkl").write_bytes(b"x" * 500)
-    files = {"model_file": tmp_path / "big.pkl", "small_file": tmp_path / "tiny.pkl"}
+    files = {"model_bytes": 2_500_000, "small_file": tmp_path / "tiny.pkl"}
     shown = Page(written(tmp_path, path, small, **files)).text
     assert "5,000 \N{MULTIPLICATION SIGN} smaller 2.5 MB → 500 bytes" in shown
     assert "open('tiny.pkl', \"rb\")" in shown

@@ -11,9 +11,11 @@ from forestprune._version import __version__
 from forestprune.cli.bench import bench
 from forestprune.cli.demo import demo
 from forestprune.cli.failures import INTERRUPTED, WRONG_CALL, say
+from forestprune.cli.flat import flat
 from forestprune.cli.inspect import inspect
 from forestprune.cli.path import path
 from forestprune.cli.prune import prune
+from forestprune.cli.report import report
 
 
 class Program(TyperGroup):
@@ -95,14 +97,22 @@ app.command(
         "prune model.txt rows.parquet --target price --tolerance 0.01 --out small.txt",
         "prune forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 "
         "--out small.joblib",
+        "prune model.json rows.csv --target price --max-nodes 500 --out small.json --report "
+        "report.html",
         "prune poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
     ),
-)(prune)
+)(flat(prune))
 app.command(
     epilog=_examples(
         "path model.json rows.csv --target price",
         "path model.json rows.csv --target price --csv path.csv --save path.npz",
     ),
-)(path)
+)(flat(path))
+app.command(
+    epilog=_examples(
+        "report model.json rows.csv --target price --max-nodes 500 --out report.html",
+        "report model.txt rows.parquet --target price --one-standard-error --out report.html",
+    ),
+)(flat(report))
 app.command(epilog=_examples("demo", "demo --trees 20"))(demo)
 app.command(epilog=_examples("bench", "bench --rows 20000 --trees 500"))(bench)

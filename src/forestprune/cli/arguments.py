@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -229,21 +229,3 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", help="Threads (default: every core).", rich_help_panel=HOW),
 ]
-
-
-def checked_options(local_search: LocalSearch, jobs: int | None, **options: Any) -> dict[str, Any]:
-    """Return options as `prune` and `prune_path` take them; refuse what does not go together."""
-    from forestprune.cli.failures import WrongCallError
-    from forestprune.options import Options
-
-    switch = {LocalSearch.on: True, LocalSearch.off: False}
-    options |= {"local_search": switch.get(local_search, str(local_search)), "n_jobs": jobs}
-    plain = {
-        name: str(option) if isinstance(option, StrEnum) else option
-        for name, option in options.items()
-    }
-    try:
-        Options.of(plain)
-    except ValueError as error:
-        raise WrongCallError(str(error)) from error
-    return plain

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -65,10 +66,11 @@ def exit_code(error: BaseException) -> int:
     return error.code if isinstance(error, CommandError) else FAILED
 
 
-def interrupted() -> typer.Exit:
-    """Say that the user has stopped the program; return how it ends."""
+def interrupted(written: Sequence[Path]) -> typer.Exit:
+    """Say that the user has stopped the program, and what it wrote; return how it ends."""
     # The line of the terminal has ^C on it.
     if sys.stderr.isatty():
         typer.echo(err=True)
-    say("stopped; nothing was written.")
+    files = " and ".join(map(str, written)) or "nothing"
+    say(f"stopped; {files} {'were' if len(written) > 1 else 'was'} written.")
     return typer.Exit(INTERRUPTED)

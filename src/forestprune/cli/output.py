@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -35,6 +36,7 @@ class Output:
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
         self.quiet = quiet
+        self.written: list[Path] = []
         self._said: set[str] = set()
 
     @contextmanager
@@ -59,7 +61,7 @@ class Output:
         except (typer.Exit, BrokenPipeError):
             raise
         except KeyboardInterrupt as error:
-            raise interrupted() from error
+            raise interrupted(self.written) from error
         except Exception as error:
             if debugging():
                 raise

@@ -7,44 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestprune.cli.arguments import (
-    PRINT,
-    SIZE,
-    Alpha2,
-    DataFile,
-    Force,
-    Holdout,
-    Ignore,
-    Jobs,
-    JointOption,
-    Json,
-    LocalSearch,
-    LocalSearchOption,
-    MaxIter,
-    ModelFile,
-    NAlphas,
-    NoTarget,
-    PolishOption,
-    Quiet,
-    Refit,
-    Rule,
-    RuleOption,
-    Seed,
-    Shrinkage,
-    Solver,
-    SubsetSolver,
-    Target,
-    TimeLimit,
-    Trust,
-    ValidationFile,
-    Weight,
-    Weighting,
-    WeightingOption,
-    checked_options,
-)
+from forestprune.cli.arguments import PRINT, SIZE, Shrinkage
 from forestprune.cli.failures import CommandError, WrongCallError
-from forestprune.cli.output import Output
-from forestprune.cli.work import Division, prepare
+from forestprune.cli.groups import Files, Given, How, Saying
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,10 +28,10 @@ _HEADINGS = {
 
 
 def path(
-    model: ModelFile,
-    data: DataFile,
-    target: Target = None,
-    no_target: NoTarget = False,
+    files: Files,
+    how: How,
+    given: Given,
+    saying: Saying,
     max_depth: Annotated[
         int | None, typer.Option(min=1, help="Depth at most.", rich_help_panel=SIZE)
     ] = None,
@@ -76,24 +41,7 @@ def path(
             min=1, help="Trees that --polish subset picks at each point.", rich_help_panel=SIZE
         ),
     ] = None,
-    rule: RuleOption = Rule.subtree,
-    refit: Refit = None,
     shrinkage: Shrinkage = None,
-    weighting: WeightingOption = Weighting.node,
-    joint: JointOption = None,
-    alpha2: Alpha2 = 0.01,
-    polish: PolishOption = None,
-    local_search: LocalSearchOption = LocalSearch.on,
-    max_iter: MaxIter = 1000,
-    solver: Solver = SubsetSolver.heuristic,
-    time_limit: TimeLimit = 60.0,
-    n_alphas: NAlphas = 100,
-    jobs: Jobs = None,
-    holdout: Holdout = None,
-    validation: ValidationFile = None,
-    weight: Weight = None,
-    ignore: Ignore = None,
-    seed: Seed = 0,
     csv: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the table to a file.", rich_help_panel=PRINT),
@@ -106,72 +54,47 @@ def path(
             rich_help_panel=PRINT,
         ),
     ] = None,
-    trust: Trust = False,
-    force: Force = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Show the trade-off: models from a constant to the full one, what each costs and gains."""
-    output = Output(as_json=json, quiet=quiet)
+    output = saying.output()
     with output.working():
-        options = checked_options(
-            local_search,
-            jobs,
-            rule=rule,
-            refit=refit,
-            shrinkage=shrinkage,
-            weighting=weighting,
-            joint=joint,
-            alpha2=alpha2,
-            polish=polish,
-            max_iter=max_iter,
-            solver=solver,
-            time_limit=time_limit,
-            random_state=seed,
-        )
-        if max_trees is not None and polish != "subset":
+        options = how.options(given.seed, shrinkage)
+        if max_trees is not None and how.polish != "subset":
             raise WrongCallError(
                 "--max-trees needs --polish subset: it is how many trees that picks."
             )
-        if quiet and csv is None and save is None:
+        if saying.quiet and csv is None and save is None:
             raise WrongCallError("with --quiet nothing would come out: give --csv or --save.")
-        division = Division.of(holdout, validation, seed)
+        division = given.division()
 
         from forestprune import api
         from forestprune.cli.models import check_new_file, read_source
 
-        _check_files(csv, save, force=force)
-        source = read_source(model, trust=trust)
+        _check_files(csv, save, force=saying.force)
+        source = read_source(files.model, trust=files.trust)
         if save is not None and source.pipeline is not None:
             raise CommandError("The path of a pipeline cannot be saved: leave --save out.")
-        work = prepare(
-            source,
-            data,
-            division,
-            target=target,
-            no_target=no_target,
-            weight=weight,
-            ignore=ignore,
-        )
+        work = given.read(source, files, division)
         output.note(work.described(division, "scored on"))
         found = api.prune_path(
             source,
             **work.arguments(),
             **work.validation_arguments(),
-            n_alphas=n_alphas,
+            n_alphas=how.n_alphas,
             max_depth=max_depth,
             max_trees=max_trees,
             **options,
         )
         points = _points(found)
         if csv is not None:
-            check_new_file(csv, force=force)
+            check_new_file(csv, force=saying.force)
             _write_csv(csv, points)
+            output.written.append(csv)
         if save is not None:
-            check_new_file(save, force=force)
+            check_new_file(save, force=saying.force)
             found.save(save)
         document = {
-            "model": str(model),
+            "model": str(files.model),
             "rows": len(work.rows),
             "rows_held_out": 0 if work.held_out is None else len(work.held_out),
             "held_out_from": str(division) if division else None,

@@ -9,6 +9,7 @@ from forestprune.cli.failures import CommandError, WrongCallError
 
 if TYPE_CHECKING:
     from forestprune.cli.rows import Rows
+    from forestprune.opening import HeldOut
     from forestprune.source import Source
 
 HOLDOUT = 0.25
@@ -75,6 +76,14 @@ class Work:
             return {}
         rows = self.held_out
         return {"X_val": rows.X, "y_val": rows.y, "sample_weight_val": rows.weight}
+
+    def held_out_rows(self) -> "HeldOut | None":
+        """Return the rows to choose by, as :func:`forestprune.choosing.candidates` takes them."""
+        from forestprune.opening import HeldOut
+
+        if self.held_out is None:
+            return None
+        return HeldOut(self.held_out.X, self.held_out.y, self.held_out.weight)
 
     def described(self, division: Division, use: str) -> str:
         """Return a line that says what rows are used, and for what."""

@@ -5,9 +5,6 @@ from pathlib import Path
 
 from forestprune.pruned import PrunedForest
 
-EXAMPLE = Path("small.joblib")
-"""What the file is called in the code if there is none yet."""
-
 
 def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]:
     """Return code that loads a model from its file and predicts with it.
@@ -16,27 +13,21 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
     ----------
     small : PrunedForest
     file : Path or None
-        Without one, the code begins by writing it.
+        None if it is not in a file yet.
     """
     origin = small.forest.origin
     model_class = "Forest" if origin is None else origin.model_class
     library = "forestprune" if origin is None else origin.library
-    name = EXAMPLE if file is None else file
-    if file is None and origin is None:
-        name = name.with_suffix(".npz")
+    name = Path(f"small{small.ending if origin is not None else '.npz'}") if file is None else file
     ending = name.suffix
     write = (_CODE.get((library, ending)) or _CODE["any", ending])(model_class)
-    code = write.replace("FILE", repr(name.name))
-    if file is None:
-        code = f"{_DUMP[ending].replace('FILE', repr(name.name))}\n\n# then, anywhere\n{code}"
-    as_booster = library == "lightgbm" and ending == ".txt" and model_class != "Booster"
-    return {"code": code, "needs_us": ending == ".npz", "as_booster": as_booster}
-
-
-_DUMP = {
-    ".joblib": "# once, here\nimport joblib\n\njoblib.dump(small.to_native(), FILE)",
-    ".npz": "# once, here\nsmall.forest.save(FILE)",
-}
+    return {
+        "code": write.replace("FILE", repr(name.name)),
+        "file": name.name,
+        "to_come": file is None,
+        "needs_us": ending == ".npz",
+        "as_booster": library == "lightgbm" and ending == ".txt" and model_class != "Booster",
+    }
 
 
 def _of_xgboost(model_class: str) -> str:

@@ -36,19 +36,20 @@ def summarise(
     sample_weight: ArrayLike | None = None,
     title: str | None = None,
     options: Mapping[str, Any] | None = None,
-    model_file: str | os.PathLike[str] | None = None,
+    model_bytes: int | None = None,
     small_file: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
     """Return what there is to say about one point of a path: see `write_report`."""
     small, full = path[place], path.source.original
+    file = None if small_file is None else Path(small_file)
     origin = full.origin
     natives = {
         "full": _native(full, path.source),
         "small": small.forest if origin is None else small.to_native(),
     }
     sizes = {
-        "full": _size(full, _bytes(natives["full"], model_file)),
-        "small": _size(small.forest, _bytes(natives["small"], small_file)),
+        "full": _size(full, model_bytes or file_size(natives["full"])),
+        "small": _size(small.forest, small.n_bytes if file is None else file.stat().st_size),
     }
     rows = None if X is None else first_rows(X)
     if rows is not None:
@@ -72,7 +73,7 @@ def summarise(
         "trees": drawn_trees(small),
         "text": _text(small, small.to_text, MAX_TEXT),
         "formula": _text(small, small.to_formula, MAX_FORMULA),
-        "loading": how_to_load(small, None if small_file is None else Path(small_file)),
+        "loading": how_to_load(small, file),
         "options": {name: _spelled(value) for name, value in (options or {}).items()},
         "versions": versions(full),
     }
@@ -80,10 +81,6 @@ def summarise(
 
 def _native(full: Forest, source: Source) -> Any:
     return full if full.origin is None else source.wrap(full.to_native())
-
-
-def _bytes(model: Any, file: str | os.PathLike[str] | None) -> int:
-    return file_size(model) if file is None else Path(file).stat().st_size
 
 
 def _size(forest: Forest, n_bytes: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def write_report(
     sample_weight: ArrayLike | None = None,
     title: str | None = None,
     options: Mapping[str, Any] | None = None,
-    model_file: str | os.PathLike[str] | None = None,
+    model_bytes: int | None = None,
     small_file: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write a report on a pruned model: one HTML file that needs nothing beside it.
@@ -52,9 +52,11 @@ def write_report(
     title : str or None
     options : mapping or None
         What else should be on record, such as the options that the path was made with.
-    model_file, small_file : str or path-like, or None
-        The files of the original and of the pruned model, if there are any: for their sizes, and to
-        say how to load the latter. Without them, sizes are those of files that joblib would write.
+    model_bytes : int or None
+        Size of the original's file; None takes that of the file that joblib would write.
+    small_file : str or path-like, or None
+        The file of the pruned model, for its size and to say how to load it. None: it is not in
+        one yet; the size is `n_bytes` of the pruned model.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def write_report(
         sample_weight=sample_weight,
         title=title,
         options=options,
-        model_file=model_file,
+        model_bytes=model_bytes,
         small_file=small_file,
     )
     html = page(summary)

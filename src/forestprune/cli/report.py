@@ -1,0 +1,77 @@
+"""`forestprune report`: a page about a model that could be made, and what it was chosen from."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forestprune.cli.arguments import PRINT
+from forestprune.cli.groups import Files, Given, How, Saying
+from forestprune.cli.outcome import describe, table
+from forestprune.cli.pages import check_report, on_record, write_page
+from forestprune.cli.size import Size
+
+
+def report(
+    files: Files,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE.html", help="Where it goes.", rich_help_panel=PRINT
+        ),
+    ],
+    size: Size,
+    how: How,
+    given: Given,
+    saying: Saying,
+    title: Annotated[
+        str | None, typer.Option(help="What stands above it.", rich_help_panel=PRINT)
+    ] = None,
+) -> None:
+    """Show the trade-off, and a model of the size asked for, as a page for a browser.
+
+    No model is written: `prune --report` does both.
+    """
+    output = saying.output()
+    with output.working():
+        options = how.options(given.seed, size.shrinkages)
+        division = given.division(size.share)
+        size.check(division, how.polish)
+        begun = time.perf_counter()
+
+        from forestprune.cli.models import read_source
+
+        check_report(out, force=saying.force)
+        # A small model would go to a file like that of the large one.
+        source = read_source(files.model, trust=files.trust)
+        source = replace(source, ending=files.model.suffix.lower())
+        work = given.read(source, files, division)
+        output.note(work.described(division, size.use))
+        path, place = size.choose(work, options, how.n_alphas)
+        small = path[place]
+        if size.alpha is not None:
+            path, place = size.surroundings(path, work, options, how.n_alphas)
+        record = on_record(files, work, division, size, options)
+        n_bytes = files.model.stat().st_size
+        write_page(
+            out,
+            path,
+            place,
+            work,
+            record,
+            force=saying.force,
+            n_bytes=n_bytes,
+            title=title,
+        )
+        document = {
+            "model": str(files.model),
+            "report": str(out),
+            **describe(work, small, n_bytes, small.n_bytes),
+            "held_out_from": str(division) if division else None,
+            "asked": size.asked(),
+            "seconds": round(time.perf_counter() - begun, 3),
+        }
+        shown = [table(document), f"report: {out}"]
+    output.result(document, *shown)
