@@ -116,7 +116,7 @@ def test_without_further_rows_the_error_is_that_on_rows_held_out(tmp_path, path)
     shown = Page(written(tmp_path, path, 10)).text
     validation = path.validation
     assert f"R² {validation.full:.4f} → {validation.scores[10]:.4f}" in shown
-    assert "on rows held out, by which it may have been chosen" in shown
+    assert "on rows held out, by which it may have been chosen;" in shown
     assert "not measured: there were no rows to predict" in shown
 
 

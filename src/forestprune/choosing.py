@@ -26,6 +26,7 @@ class Wanted:
     """How small a model shall be: see :func:`forestprune.prune`.
 
     What `budget` limits is chosen by; `max_depth` holds from the beginning, whatever else is said.
+    `whole` asks for the whole path, also beyond the budget, to look at.
     """
 
     alpha: float | None = None
@@ -34,6 +35,7 @@ class Wanted:
     tolerance: float | None = None
     one_standard_error: bool = False
     n_alphas: int = 100
+    whole: bool = False
 
     def __post_init__(self) -> None:
         require_count("n_alphas", self.n_alphas, 1)
@@ -81,7 +83,7 @@ def candidates(
         return PruningPath(opened.source, (point,)), 0
     shrinkages = how.shrinkages if held_out is not None else how.shrinkages[:1]
     # What is polished to a few trees, or may keep a few only, can be smaller further on.
-    free = budget.max_trees is None and how.polish != "subset"
+    free = budget.max_trees is None and how.polish != "subset" and not wanted.whole
     enough = budget.max_nodes if free else None
     points: list[Point] = []
     for shrinkage in track(shrinkages, "choosing the shrinkage", len(shrinkages)):

@@ -131,7 +131,12 @@ Holdout = Annotated[
 ]
 ValidationFile = Annotated[
     Path | None,
-    typer.Option("--validation", metavar="FILE", help="Rows to choose by.", rich_help_panel=ROWS),
+    typer.Option(
+        "--validation",
+        metavar="FILE",
+        help="Rows to choose by; best such as the model was not trained on.",
+        rich_help_panel=ROWS,
+    ),
 ]
 Seed = Annotated[
     int,

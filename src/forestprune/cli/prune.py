@@ -62,7 +62,7 @@ def prune(
         source = replace(source, ending=out.suffix)
         work = given.read(source, files, division)
         output.note(work.described(division, size.use))
-        path, place = size.choose(work, options, how.n_alphas)
+        path, place = size.choose(work, options, how.n_alphas, whole=report is not None)
         small = path[place]
         n_bytes = files.model.stat().st_size  # before it may be overwritten
         write_small(small, out, force=saying.force)

@@ -49,7 +49,7 @@ def report(
         source = replace(source, ending=files.model.suffix.lower())
         work = given.read(source, files, division)
         output.note(work.described(division, size.use))
-        path, place = size.choose(work, options, how.n_alphas)
+        path, place = size.choose(work, options, how.n_alphas, whole=True)
         small = path[place]
         if size.alpha is not None:
             path, place = size.surroundings(path, work, options, how.n_alphas)

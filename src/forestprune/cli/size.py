@@ -109,9 +109,12 @@ class Size:
             )
 
     def choose(
-        self, work: Work, options: dict[str, Any], n_alphas: int
+        self, work: Work, options: dict[str, Any], n_alphas: int, *, whole: bool = False
     ) -> tuple["PruningPath", int]:
-        """Return all models that were looked at, and the place of the one to take."""
+        """Return all models that were looked at, and the place of the one to take.
+
+        The `whole` path is for reports. With a given alpha there is none, see `surroundings`.
+        """
         from forestprune import choosing
         from forestprune.options import Options
         from forestprune.path import Budget
@@ -125,6 +128,7 @@ class Size:
             tolerance=self.tolerance,
             one_standard_error=self.one_standard_error,
             n_alphas=n_alphas,
+            whole=whole,
         )
         # With a given alpha there is nothing to choose: rows that are held out only score.
         held_out = None if self.alpha is not None else work.held_out_rows()

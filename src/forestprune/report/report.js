@@ -33,13 +33,20 @@
   });
   const settings = { displayModeBar: false, displaylogo: false, responsive: true };
 
+  function logarithmic(values) {
+    const all = [...Array(19).keys()].flatMap((i) => [1, 2, 5].map((first) => Number(`${first}e${i - 16}`)));
+    const tickvals = all.filter((x) => x >= 0.5 * Math.min(...values) && x <= 2 * Math.max(...values));
+    return { type: "log", tickvals, ticktext: tickvals.map(String) };
+  }
+
   function drawPath() {
     const points = path.points;
     const ordered = line.map((i) => points[i]);
     const traces = [];
     if (path.held_out) {
       const upper = ordered.map((p) => p.error + p.standard_error);
-      const lower = ordered.map((p) => p.error - p.standard_error);
+      // On a logarithmic axis there is no room for less than nothing.
+      const lower = ordered.map((p) => Math.max(p.error - p.standard_error, 0.2 * p.error));
       traces.push({
         x: [...ordered.map(at), ...ordered.map(at).reverse()], y: [...upper, ...lower.reverse()],
         fill: "toself", fillcolor: colour("--band"), line: { width: 0 }, mode: "lines", hoverinfo: "skip", name: "one standard error",
@@ -72,6 +79,9 @@
       x: [at(points[shown])], y: [points[shown].error], mode: "markers", name: "shown on the right", hoverinfo: "skip",
       marker: { color: "rgba(0,0,0,0)", size: 19, line: { color: colour("--gold"), width: 3 } },
     });
+    // Good models would all lie on the axis if the constant's error were drawn to the same scale.
+    const errors = [...points.map((p) => p.error), full.error ?? taken.error];
+    const wide = Math.min(...errors) > 0 && Math.max(...errors) > 8 * Math.min(...errors);
     const edges = full.error === null ? [{
       type: "line", x0: at(full), x1: at(full), yref: "paper", y0: 0, y1: 1, line: { color: colour("--grey"), dash: "dot", width: 1.5 },
     }] : [{
@@ -79,7 +89,7 @@
     }];
     return Plotly.react("path-chart", traces, layout({
       paper: 690, xaxis: axis("nodes", { type: "log", dtick: 1, tickformat: ",d" }), shapes: edges, hovermode: "closest", dragmode: false,
-      yaxis: axis(path.held_out ? "error on rows held out, 1 − R²" : "error on the rows it was pruned with", {}),
+      yaxis: axis(path.held_out ? "error on rows held out, 1 − R²" : "error on the rows it was pruned with", wide ? logarithmic(errors) : {}),
     }), settings);
   }
 

@@ -57,7 +57,7 @@ def summarise(
             sizes[name]["milliseconds"] = 1000.0 * prediction_time(model, rows)
     model_class = "Forest" if origin is None else origin.model_class
     return {
-        "title": title or f"A small {model_class}",
+        "title": title or f"{model_class}, made small",
         "model": {
             "class": model_class,
             "predicts": "y" if origin is None else origin.predicts,
