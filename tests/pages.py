@@ -10,6 +10,8 @@
 
 What a page shows of output must be what comes out, but for white space. `...` stands for anything;
 `<!-- output, numbers within 5 % -->`, also before a console block, says how exact numbers are.
+Before a ```` ```sh ```` block `<!-- not run: REASON -->` is for what takes long: only names of
+commands and options are checked.
 """
 
 import contextlib
@@ -35,7 +37,7 @@ TARGETS = re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding=
 COMMANDS = get_command(app).commands
 
 _NUMBER = r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
-_OUTPUT = re.compile(r"<!-- output(?:, numbers within ([\d.]+) %)? -->")
+_NOTE = re.compile(r"<!-- (?:output(?:, numbers within ([\d.]+) %)?|(not run): .+) -->")
 
 
 class PageError(Exception):
@@ -54,6 +56,8 @@ class Block:
         Of the page, counted from 1, on which `text` begins.
     checked : bool
         Whether `<!-- output -->` stands before it.
+    runs : bool
+        Whether `<!-- not run: ... -->` does not.
     tolerance : float
         By how much numbers of output may differ, as a share of themselves.
     """
@@ -62,6 +66,7 @@ class Block:
     text: str
     line: int
     checked: bool = False
+    runs: bool = True
     tolerance: float = 0.0
 
 
@@ -78,10 +83,10 @@ def _blocks(lines, page):
         if line.startswith("<!-- setup"):
             number = _find(lines, number, "-->", f"{page}:{begun + 1}")
             yield Block("python", "\n".join(lines[begun + 1 : number - 1]), begun + 2)
-        elif match := _OUTPUT.fullmatch(line):
+        elif match := _NOTE.fullmatch(line):
             note = match
             continue
-        elif line.startswith("<!-- output"):
+        elif re.match("<!-- (output|not run)", line):
             raise PageError(f"{page}:{begun + 1}: {line!r} is not understood")
         elif fence := re.match(r"( *)```(.*)", line):
             indent, language = fence.groups()
@@ -89,8 +94,17 @@ def _blocks(lines, page):
             text = "\n".join(entry[len(indent) :] for entry in lines[begun + 1 : number - 1])
             if language not in LANGUAGES:
                 raise PageError(f"{page}:{begun + 1}: {language!r} is none of {LANGUAGES}")
-            tolerance = float(note[1] or 0) / 100 if note else 0.0
-            yield Block(language, text, begun + 2, note is not None, tolerance)
+            share, resting = note.groups() if note else (None, None)
+            if resting and language != "sh":
+                raise PageError(f"{page}:{begun + 1}: only a block of sh can rest")
+            yield Block(
+                language,
+                text,
+                begun + 2,
+                checked=note is not None,
+                runs=resting is None,
+                tolerance=float(share or 0) / 100,
+            )
         if line.strip():
             if note is not None and not line.lstrip().startswith("```"):
                 raise PageError(f"{page}:{begun + 1}: a block must follow {note[0]}")
@@ -117,6 +131,9 @@ def run_page(page):
             _compare(block.text, printed, block.tolerance, where)
         elif block.language in ("sh", "console"):
             for command, shown in _commands(block, where):
+                if not block.runs:
+                    check_call(command, where)
+                    continue
                 output = run_command(command, where)
                 if shown:
                     _compare(shown, output, block.tolerance, where)
@@ -169,6 +186,22 @@ def run_command(command, where):
         case _:
             raise PageError(f"{where}: {command!r} is nothing that can be run or checked")
     return ""
+
+
+def check_call(command, where):
+    """Check that a call of `forestprune` names a command, and options that this has."""
+    program, name, *words = shlex.split(command, comments=True)
+    if program != "forestprune":
+        raise PageError(f"{where}: {command!r} is nothing that can be checked without running")
+    _require([name], COMMANDS, f"{where}: commands")
+    options = [word.partition("=")[0] for word in words if word.startswith("-")]
+    _require(options, options_of(name), f"{where}: options of {name}")
+
+
+def options_of(name):
+    """Return the options of a command."""
+    params = COMMANDS[name].params
+    return {"--help", *(o for p in params for o in (*p.opts, *p.secondary_opts))}
 
 
 def _extras(packages, where):

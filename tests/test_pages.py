@@ -3,11 +3,20 @@
 import ast
 import inspect
 import re
-import shlex
+import runpy
 from dataclasses import fields
 
 import pytest
-from pages import COMMANDS, ROOT, PageError, blocks_of, run_command, run_page
+from pages import (
+    COMMANDS,
+    ROOT,
+    PageError,
+    blocks_of,
+    check_call,
+    options_of,
+    run_command,
+    run_page,
+)
 
 import forestprune as fp
 
@@ -39,6 +48,13 @@ def test_every_block_has_a_known_language(page):
     blocks_of(page)
 
 
+def test_command_line_page_is_up_to_date():
+    tool = runpy.run_path(str(ROOT / "tools" / "command_line_page.py"))
+    text = tool["PAGE"].read_text(encoding="utf-8")
+    assert tool["updated"](text) == text, "run python tools/command_line_page.py"
+    assert tool["updated"](text.replace("--max-nodes", "--nodes-at-most")) == text
+
+
 # What stands in running text and tables
 
 
@@ -68,28 +84,13 @@ def test_targets_and_extras_that_are_named_exist(where, code):
 
 @pytest.mark.parametrize(("where", "code"), spans(r"forestprune \w"))
 def test_commands_that_are_named_exist(where, code):
-    check_call(code)
+    check_call(code, where)
 
 
 @pytest.mark.parametrize(("where", "code"), spans(r"--\w"))
 def test_options_that_are_named_exist(where, code):
-    assert option_of(code) in {option for name in COMMANDS for option in options_of(name)}
-
-
-def check_call(code):
-    _, name, *words = shlex.split(code)
-    assert name in COMMANDS
-    for word in words:
-        assert not word.startswith("--") or option_of(word) in options_of(name)
-
-
-def option_of(code):
-    return re.split(r"[ =]", code)[0]
-
-
-def options_of(name):
-    params = COMMANDS[name].params
-    return {"--help", *(o for p in params for o in (*p.opts, *p.secondary_opts))}
+    known = {option for name in COMMANDS for option in options_of(name)}
+    assert re.split("[ =]", code)[0] in known
 
 
 @pytest.mark.parametrize(("where", "code"), spans(r".*\bfp\.\w"))
@@ -153,6 +154,11 @@ PYTHON = "```python\nprint('nodes 1,234', 0.5)\n```\n"
         ("<!-- output -->\n```text\n1\n```", "no Python block"),
         ("<!-- output -->\n\nsome words", "a block must follow"),
         ("<!-- output, more or less -->\n", "not understood"),
+        ("<!-- not run: long -->\n```sh\nforestprune tea\n```", "there is no tea"),
+        ("<!-- not run: long -->\n```sh\nforestprune demo --tea\n```", "there is no --tea"),
+        ("<!-- not run: long -->\n```sh\nrm tea\n```", "without running"),
+        ("<!-- not run: long -->\n```python\nx = 1\n```", "only a block of sh"),
+        ("<!-- not run -->\n```sh\nforestprune demo\n```", "not understood"),
         ("```\nforestprune --version\n```", "is none of"),
         ("```bash\nforestprune --version\n```", "'bash' is none of"),
         ("```python\nx = 1\n", "does not end"),
@@ -175,6 +181,7 @@ def test_a_page_that_is_wrong_fails(text, message, folder):
         '```sh\nmake test  # words\n\npip install ".[data,plot]"\n```',
         "<!-- setup: words\nx = 1\n-->\n\n```python\nassert x == 1\n```",
         "```text\nanything\n```",
+        "<!-- not run: long -->\n\n```sh\nforestprune bench --rows 200 --trees 9\n```",
     ],
 )
 def test_a_page_that_is_right_passes(text, folder):
@@ -193,5 +200,5 @@ def test_a_name_that_is_wrong_fails(code):
 
 @pytest.mark.parametrize("code", ["forestprune tea", "forestprune prune m.json --max-node 5"])
 def test_a_call_that_is_wrong_fails(code):
-    with pytest.raises(AssertionError):
-        check_call(code)
+    with pytest.raises(PageError, match="there is no"):
+        check_call(code, "here")
