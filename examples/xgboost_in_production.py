@@ -50,7 +50,7 @@ def train(folder: Path, n_rows: int, n_trees: int) -> None:
     X, y = make_friedman1(2 * n_rows, noise=1.0, random_state=0)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     X, X_val, y, y_val = train_test_split(X, y, test_size=0.25, random_state=0)
-    model = XGBRegressor(n_estimators=n_trees, learning_rate=0.1, max_depth=6, n_jobs=2)
+    model = XGBRegressor(n_estimators=n_trees, learning_rate=0.1, max_depth=6, n_jobs=1)
     model.fit(X, y).save_model(folder / "model.json")
     np.savez(folder / "train.npz", X=X, y=y, X_val=X_val, y_val=y_val)
     np.savez(folder / "test.npz", X=X_test, y=y_test)

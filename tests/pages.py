@@ -2,8 +2,9 @@
 
 - ```` ```python ```` blocks of a page share one namespace and one empty folder.
 - ```` ```sh ```` blocks are commands, one a line; ```` ```console ```` blocks have commands behind
-  `$ ` and, below, what they print. `forestprune` is run, and must succeed; of `make`, `pip install`
-  and `python FILE` it is checked that the target, the extras, the file exist.
+  `$ ` and, below, what they print. `forestprune` is run, and must succeed, and so is `python FILE`
+  if its output is shown; else it is checked that the file exists, and of `make` and `pip install`
+  that the target and the extras do.
 - ```` ```text ```` blocks are not run. Behind `<!-- output -->` one is what the Python block before
   it prints.
 - `<!-- setup` and code up to `-->` is Python that is run but not shown.
@@ -18,6 +19,8 @@ import contextlib
 import io
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 import traceback
 from dataclasses import dataclass
@@ -134,7 +137,7 @@ def run_page(page):
                 if not block.runs:
                     check_call(command, where)
                     continue
-                output = run_command(command, where)
+                output = run_command(command, where, run_files=bool(shown))
                 if shown:
                     _compare(shown, output, block.tolerance, where)
 
@@ -166,7 +169,7 @@ def _commands(block, where):
     return [(line, shown) for line, _, shown in (part.partition("\n") for part in parts)]
 
 
-def run_command(command, where):
+def run_command(command, where, *, run_files=False):
     """Run a command of a page, or check that it could be run; return what it prints."""
     words = shlex.split(command, comments=True)
     match words:
@@ -181,11 +184,20 @@ def run_command(command, where):
             _require([a for a in args if "=" not in a], TARGETS, f"{where}: targets of make")
         case ["pip", "install", *args]:
             _require(_extras(args, where), EXTRAS, f"{where}: extras")
-        case ["python", file, *_] if (ROOT / file).is_file():
-            pass
+        case ["python", file, *args] if (ROOT / file).is_file():
+            if run_files:
+                return _run_file(ROOT / file, args, where)
         case _:
             raise PageError(f"{where}: {command!r} is nothing that can be run or checked")
     return ""
+
+
+def _run_file(file, args, where):
+    call = [sys.executable, str(file), *args]
+    result = subprocess.run(call, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise PageError(f"{where}: {file.name} ends with {result.returncode}: {result.stderr}")
+    return result.stdout
 
 
 def check_call(command, where):

@@ -35,12 +35,16 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_shows_is_so(page, folder):
     run_page(page)
+    # tools/pictures.py makes pictures from what the page itself saves.
+    shown = re.findall(r"\]\(pictures/([\w-]+\.png)\)", page.read_text(encoding="utf-8"))
+    assert {path.name for path in folder.glob("*.png")} == set(shown)
+    assert all((ROOT / "docs" / "pictures" / name).is_file() for name in shown)
 
 
 def test_pages_have_something_to_run():
     counts = {p.name: sum(b.language in RUNNABLE for b in blocks_of(p)) for p in PAGES}
     assert counts["README.md"] >= 3
-    assert sum(counts.values()) >= 7
+    assert sum(counts.values()) >= 40
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
@@ -53,6 +57,22 @@ def test_command_line_page_is_up_to_date():
     text = tool["PAGE"].read_text(encoding="utf-8")
     assert tool["updated"](text) == text, "run python tools/command_line_page.py"
     assert tool["updated"](text.replace("--max-nodes", "--nodes-at-most")) == text
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    # Whether anchors do too, and whether pages are in the contents of the site, `make docs` tells.
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+    missing = [t for t in targets if ":" not in t and not (page.parent / t).exists()]
+    assert not missing
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    documented = re.findall(r"^\.\. auto(?:function|class|exception):: (\w+)$", text, flags=re.M)
+    public = {*fp.__all__, *fp.baselines.__all__} - {"__version__", "baselines"}
+    assert sorted(documented) == sorted(public)
 
 
 # What stands in running text and tables
@@ -140,6 +160,7 @@ PYTHON = "```python\nprint('nodes 1,234', 0.5)\n```\n"
         ('```sh\npip install "forestprune[tea]"\n```', "there is no tea"),
         ("```sh\npip install tea\n```", "'tea' is not this package"),
         ("```sh\npython examples/tea.py\n```", "nothing that can be run"),
+        ("```console\n$ python tools/check_imports.py\ntea\n```", "shown is\ntea"),
         ("```sh\nrm -rf tea\n```", "nothing that can be run"),
         ("```console\n$ forestprune --version\nforestprune 9.9\n```", r"shown is\nforestprune 9.9"),
         ("```console\nforestprune --version\n```", "begins with"),

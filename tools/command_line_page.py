@@ -21,8 +21,8 @@ from forestprune.cli.arguments import HOW, PRINT, ROWS, SIZE
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
 BEGIN = "<!-- written by tools/command_line_page.py from here -->"
 END = "<!-- to here -->"
-SLOW = ("bench",)
-"""Commands whose examples take minutes: tests only check that they could be called like that."""
+SLOW = ("bench", "demo")
+"""Commands whose examples take long: tests of the page only check that they can be called so."""
 
 NAMES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
@@ -45,7 +45,7 @@ def examples(name: str, epilog: str) -> Iterator[str]:
     calls = [line for line in epilog.splitlines() if line.startswith("forestprune ")]
     if calls:
         if name in SLOW:
-            yield "<!-- not run: takes minutes -->"
+            yield "<!-- not run: takes long -->"
         yield "\n".join(["```sh", *calls, "```"])
 
 
