@@ -10,20 +10,20 @@ from sphinx.application import Sphinx
 from forestprune import __version__
 
 CONTENTS = {
-    "Start": ["docs/index", "README"],
+    "Start": ["The first five minutes <self>", "Readme </README>"],
     "Tasks": [
-        "docs/shrink-a-forest",
-        "docs/flash-budget",
-        "docs/read-a-model",
-        "docs/xgboost-in-production",
+        "/docs/shrink-a-forest",
+        "/docs/flash-budget",
+        "/docs/read-a-model",
+        "/docs/xgboost-in-production",
     ],
-    "Choose": ["docs/which-options", "docs/which-models", "docs/limits"],
-    "Reference": ["docs/command-line", "docs/api", "CHANGELOG", "CONTRIBUTING"],
+    "Choose": ["/docs/which-options", "/docs/which-models", "/docs/limits"],
+    "Reference": ["/docs/command-line", "/docs/api", "/CHANGELOG", "/CONTRIBUTING"],
     "Background": [
-        "docs/how-it-works",
-        "docs/paper",
-        "benchmarks/results/frontier",
-        "benchmarks/results/paper/README",
+        "/docs/how-it-works",
+        "/docs/paper",
+        "/benchmarks/results/frontier",
+        "/benchmarks/results/paper/README",
     ],
 }
 """Every page of the site. One that is missing here, or there, is a warning and so an error."""
@@ -36,6 +36,7 @@ include_patterns = ["*.md", "docs/*", "benchmarks/results/**.md"]
 exclude_patterns = [".*", "build", "dist", "src", "tests", "tools"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 default_role = "code"
+smartquotes = False  # would make a dash of the two before an option
 myst_heading_anchors = 3
 
 autodoc_default_options = {
@@ -61,9 +62,8 @@ def _add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
     # A directive in the page itself would show as code where the repository is shown.
     if docname == app.config.root_doc:
         for caption, pages in CONTENTS.items():
-            lines = ("self" if page == docname else f"/{page}" for page in pages)
             source[0] += "\n".join(
-                ["\n", "```{toctree}", f":caption: {caption}", ":hidden:", "", *lines, "```"]
+                ["\n", "```{toctree}", f":caption: {caption}", ":hidden:", "", *pages, "```"]
             )
 
 

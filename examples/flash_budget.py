@@ -132,7 +132,7 @@ def main() -> None:
     """Run the example."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--bytes", type=int, default=4096, help="flash that the tables may take")
-    parser.add_argument("--trees", type=int, default=200, help="trees of the full model")
+    parser.add_argument("--trees", type=int, default=100, help="trees of the full model")
     parser.add_argument("--out", type=Path, help="where the header goes; by default nowhere")
     options = parser.parse_args()
 

@@ -5,6 +5,7 @@ written, and the exit status is 1 if the page is not up to date.
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from enum import Enum
@@ -64,7 +65,8 @@ def options(callback: Any, spelling: dict[str, list[str]]) -> Iterator[str]:
     for parameter in inspect.signature(callback).parameters.values():
         kind, info = get_args(hints[parameter.name])
         if isinstance(info, ArgumentInfo):
-            groups.setdefault("Arguments", []).append(f"| `{info.metavar}` | {info.help} |")
+            line = f"| `{info.metavar}` | {as_code(info.help or '')} |"
+            groups.setdefault("Arguments", []).append(line)
         elif isinstance(info, OptionInfo):
             panel = info.rich_help_panel
             heading = panel if isinstance(panel, str) else "Options"
@@ -95,7 +97,12 @@ def option(parameter: inspect.Parameter, kind: Any, info: OptionInfo, names: lis
     if inner is not bool:
         choices = [f"`{c.value}`" for c in inner] if issubclass(inner, Enum) else []
         shown_names += " " + (" or ".join(choices) or f"`{info.metavar or NAMES[inner]}`")
-    return f"| {shown_names} | {' '.join([info.help or '', *notes])} |"
+    return f"| {shown_names} | {' '.join([as_code(info.help or ''), *notes])} |"
+
+
+def as_code(text: str) -> str:
+    """Return a text in which options are marked as code."""
+    return re.sub(r"--[a-z][\w-]*", r"`\g<0>`", text)
 
 
 def limits_of(info: OptionInfo) -> str:
