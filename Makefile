@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-oldest bench frontier paper clean
+.PHONY: demo test test-oldest docs bench frontier paper clean
 
 demo: .venv/.demo
 	$(BIN)/python -m forestprune demo --out build/demo
@@ -18,6 +18,11 @@ test: .venv/.test
 # skl2onnx is left out: its old versions need older versions of more than the package does.
 test-oldest: .venv-oldest/.done
 	.venv-oldest/bin/python -m pytest --ignore tests/test_onnx.py
+
+# Into build/site, to be read without a server or a network. A warning is an error.
+docs: .venv/.docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/site
+	@echo "Open build/site/index.html"
 
 bench: .venv/.bench
 	$(BIN)/python benchmarks/cold_start.py
@@ -38,7 +43,7 @@ paper: .venv/.paper
 	$(BIN)/python benchmarks/paper/run.py $(if $(filter quick,$(MODE)),--quick)
 
 clean:
-	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.core: pyproject.toml

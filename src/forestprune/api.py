@@ -33,7 +33,7 @@ def prune(
 ) -> PrunedForest:
     """Prune a fitted tree ensemble with respect to the error of the whole ensemble.
 
-    Minimises, over the part of each tree that is kept and the values of its leaves,
+    Minimises, over the part of each tree that is kept and the values of its leaves::
 
         (1 / m) * || y - prediction ||^2 / var(y)  +  (alpha / K) * cost of what is kept
         + shrinkage * sum over leaves of (value - original value)^2 / (m * var(y))

@@ -57,7 +57,7 @@ def main(n_trees: int = 100, folder: Path = FOLDER) -> None:
         "forest half memorises noisy data such as these, which takes many nodes; boosting does not."
     )
     pick = next(iter(picks.values()))
-    for line in _written(folder, path, pick, X_test, y_test):
+    for line in _written(folder, path, pick, file_size(boosting), X_test, y_test):
         console.print(line, soft_wrap=True)
 
 
@@ -93,11 +93,15 @@ def _table(name: str, model: Any, picks: dict[str, PrunedForest], X: Any, y: Any
     return table
 
 
-def _written(folder: Path, path: PruningPath, pick: PrunedForest, X: Any, y: Any) -> list[str]:
+def _written(
+    folder: Path, path: PruningPath, pick: PrunedForest, n_bytes: int, X: Any, y: Any
+) -> list[str]:
     """Write the report and its main figure, and return what to say about them."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        report = write_report(folder / "report.html", path, pick, X=X, y=y, title="Wine quality")
+        report = write_report(
+            folder / "report.html", path, pick, X=X, y=y, title="Wine quality", model_bytes=n_bytes
+        )
         figure = _save_figure(folder / "path.png", path, pick)
     except ImportError as error:
         return [f"There is no report: {error}"]

@@ -97,8 +97,8 @@ app.command(
         "prune model.txt rows.parquet --target price --tolerance 0.01 --out small.txt",
         "prune forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 "
         "--out small.joblib",
-        "prune model.json rows.csv --target price --max-nodes 500 --out small.json --report "
-        "report.html",
+        "prune model.json rows.csv --target price --max-nodes 100 --out tiny.json --report "
+        "tiny.html",
         "prune poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
     ),
 )(flat(prune))
@@ -111,7 +111,7 @@ app.command(
 app.command(
     epilog=_examples(
         "report model.json rows.csv --target price --max-nodes 500 --out report.html",
-        "report model.txt rows.parquet --target price --one-standard-error --out report.html",
+        "report model.txt rows.parquet --target price --one-standard-error --out small.html",
     ),
 )(flat(report))
 app.command(epilog=_examples("demo", "demo --trees 20"))(demo)

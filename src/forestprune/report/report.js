@@ -236,6 +236,7 @@
     return Promise.all([drawPath(), drawDepths(), drawFeatures()]);
   }
 
+  fillPanel(); // first, because the chart is as high as the panel beside it
   draw().then(() => {
     $("path-chart").on("plotly_click", (event) => {
       const place = event.points.map((point) => point.customdata).find((number) => number !== undefined);
