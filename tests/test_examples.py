@@ -34,7 +34,7 @@ def numbers(output, what):
 
 
 def test_shrink_a_forest(run):
-    output = run("shrink_a_forest.py", "--trees", "20", "--tolerance", "0.05")
+    output = run("shrink_a_forest.py", "--trees", "10", "--tolerance", "0.05")
     full, small = numbers(output, "joblib file, bytes")
     assert small < full / 5
     full, small = numbers(output, "R squared, rows chosen by")

@@ -17,6 +17,7 @@ from pages import (
     run_command,
     run_page,
 )
+from threadpoolctl import threadpool_limits
 
 import forestprune as fp
 
@@ -29,7 +30,9 @@ RUNNABLE = ("python", "sh", "console")
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    return tmp_path
+    # On a busy machine, threads that wait for each other take many times as long.
+    with threadpool_limits(1, user_api="openmp"):
+        yield tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
