@@ -153,6 +153,7 @@ def prune(
             path = validated(path, held_out, how.n_jobs)
             chosen = path.choose(budget, None, False, path.validation)
             points += _further_points(path, chosen, budget, solver)
+        del solver  # what it takes must be gone before the next one begins
     points.sort(key=lambda point: -point.alpha)
     path = validated(PruningPath(opened.source, tuple(points)), held_out, how.n_jobs)
     small = path[path.choose(budget, tolerance, one_standard_error, path.validation)]

@@ -16,7 +16,7 @@ from forestprune.cli.optional import import_pandas, import_pyarrow
 _BATCH = 2**15
 """Rows to be read at once."""
 
-_BUFFER = 2**20
+_BUFFER = 2**16
 """Bytes of each column to be read at once."""
 
 
@@ -60,6 +60,8 @@ class Table:
             for batch in format_.batches(self.path, [self.columns.index(name) for name in columns]):
                 some = some or batch.num_rows > 0
                 yield batch
+        # What reading took is not needed again, but would be kept for it.
+        import_pyarrow().default_memory_pool().release_unused()
         if not some:
             raise CommandError(f"{self.path} has no rows.")
 
