@@ -36,6 +36,7 @@ from forestprune.cli.app import app
 from forestprune.cli.failures import CommandError
 from forestprune.cli.features import Features
 from forestprune.cli.rows import Reader, Shares
+from forestprune.cli.wording import as_flags
 from forestprune.source import Source
 
 pd = pytest.importorskip("pandas")
@@ -203,17 +204,43 @@ def test_a_wrong_call_gets_one_line(args, match, tmp_path):
         (["--holdout", 0.5, "--validation", "v.csv"], "--holdout and --validation exclude"),
         (["--shrinkage", 1, "--shrinkage", 2, "--alpha", 1], "--shrinkage can be repeated only"),
         (["--shrinkage", 1, "--shrinkage", 2, "--holdout", 0], "--shrinkage can be repeated only"),
-        (["--rule", "layer", "--refit"], "refit=True needs rule='subtree'"),
-        (["--joint", "ridge"], "needs rule='layer'"),
-        (["--weighting", "depth"], "rule='layer'"),
-        (["--local-search", "random"], "needs rule='layer'"),
-        (["--jobs", 0], "n_jobs"),
+        (["--rule", "layer", "--refit"], "--refit needs --rule subtree"),
+        (["--joint", "ridge"], "--joint ridge needs --rule layer"),
+        (["--weighting", "depth"], "--rule layer"),
+        (["--local-search", "random"], "--local-search random needs --rule layer"),
+        (["--jobs", 0], "--jobs must be a whole number but 0, got 0"),
+        (["--rule", "layer", "--shrinkage", 5], r"--shrinkage .* --refit \(--rule subtree\)"),
         (["--json", "--quiet"], "--json and --quiet exclude"),
     ],
 )
 def test_what_does_not_go_together_is_told_before_any_file_is_read(options, match, tmp_path):
     args = ["m.json", "d.csv", "--target", "y", "-o", tmp_path / "s.json", *options]
     fails(tmp_path, "prune", *args, code=2, match=match)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "At alpha=0.1 trees changed after max_iter=5 sweeps: raise max_iter.",
+            "At --alpha 0.1 trees changed after --max-iter 5 sweeps: raise --max-iter.",
+        ),
+        (
+            "n_jobs must be None or a whole number but 0, got 0.",
+            "--jobs must be a whole number but 0, got 0.",
+        ),
+        ("local_search=False, or refit=False.", "--local-search off, or --no-refit."),
+        ("'max_nodes' and \"max_iter\" are columns; my_rule=1", None),
+        ("The tolerance is one; raise tolerance, or polish.", None),
+        (
+            "shrinkage=[2.0, 30.0] is to be chosen from",
+            "--shrinkage [2.0, 30.0] is to be chosen from",
+        ),
+        ("max_nodes=3, max_bytes=70: no", "--max-nodes 3, --max-bytes 70: no"),
+    ],
+)
+def test_options_are_named_as_on_the_command_line(said, expected):
+    assert as_flags(said) == (expected or said)
 
 
 # inspect
@@ -976,7 +1003,7 @@ def test_negative_weights_are_refused_by_the_package(shop, friedman, tmp_path):
         tmp_path,
         *("prune", shop / RF, tmp_path / "rows.csv", "--target", "y", "--weight", "w"),
         *("-o", tmp_path / "s.npz"),
-        match="^forestprune: sample_weight",
+        match="^forestprune: --weight must be finite",
     )
 
 

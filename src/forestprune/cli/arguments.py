@@ -234,6 +234,7 @@ Jobs = Annotated[
 def checked_options(local_search: LocalSearch, jobs: int | None, **options: Any) -> dict[str, Any]:
     """Return options as `prune` and `prune_path` take them; refuse what does not go together."""
     from forestprune.cli.failures import WrongCallError
+    from forestprune.cli.wording import as_flags
     from forestprune.options import Options
 
     switch = {LocalSearch.on: True, LocalSearch.off: False}
@@ -245,5 +246,5 @@ def checked_options(local_search: LocalSearch, jobs: int | None, **options: Any)
     try:
         Options.of(plain)
     except ValueError as error:
-        raise WrongCallError(str(error)) from error
+        raise WrongCallError(as_flags(str(error))) from error
     return plain
