@@ -34,10 +34,13 @@ from typer.testing import CliRunner
 
 import forestprune as fp
 from forestprune import choosing, registry
-from forestprune.cli import tables
+from forestprune.cli import csv_tables, matrices, optional, tables
 from forestprune.cli.app import app
+from forestprune.cli.failures import CommandError
+from forestprune.cli.features import Features
 from forestprune.cli.flat import flat
-from forestprune.cli.rows import Features, Reader, Shares
+from forestprune.cli.rows import Reader, Shares
+from forestprune.cli.wording import as_flags
 from forestprune.source import Source
 
 pd = pytest.importorskip("pandas")
@@ -139,8 +142,14 @@ def need(library, ending):
         pytest.importorskip("skops")
 
 
-def split(X, y, *others, share=0.25, seed=0):
-    return train_test_split(X, y, *others, test_size=share, random_state=seed)
+def split(*columns, share=0.25, seed=0):
+    """Return the rows that train_test_split takes, in their order."""
+    parts = train_test_split(range(len(columns[0])), test_size=share, random_state=seed)
+    return [
+        column.iloc[sorted(part)] if hasattr(column, "iloc") else column[sorted(part)]
+        for column in columns
+        for part in parts
+    ]
 
 
 MODELS = [(library, ending) for library in ENDINGS for ending in ENDINGS[library]]
@@ -199,17 +208,43 @@ def test_a_wrong_call_gets_one_line(args, match, tmp_path):
         (["--holdout", 0.5, "--validation", "v.csv"], "--holdout and --validation exclude"),
         (["--shrinkage", 1, "--shrinkage", 2, "--alpha", 1], "--shrinkage can be repeated only"),
         (["--shrinkage", 1, "--shrinkage", 2, "--holdout", 0], "--shrinkage can be repeated only"),
-        (["--rule", "layer", "--refit"], "refit=True needs rule='subtree'"),
-        (["--joint", "ridge"], "needs rule='layer'"),
-        (["--weighting", "depth"], "rule='layer'"),
-        (["--local-search", "random"], "needs rule='layer'"),
-        (["--jobs", 0], "n_jobs"),
+        (["--rule", "layer", "--refit"], "--refit needs --rule subtree"),
+        (["--joint", "ridge"], "--joint ridge needs --rule layer"),
+        (["--weighting", "depth"], "--rule layer"),
+        (["--local-search", "random"], "--local-search random needs --rule layer"),
+        (["--jobs", 0], "--jobs must be a whole number but 0, got 0"),
+        (["--rule", "layer", "--shrinkage", 5], r"--shrinkage .* --refit \(--rule subtree\)"),
         (["--json", "--quiet"], "--json and --quiet exclude"),
     ],
 )
 def test_what_does_not_go_together_is_told_before_any_file_is_read(options, match, tmp_path):
     args = ["m.json", "d.csv", "--target", "y", "-o", tmp_path / "s.json", *options]
     fails(tmp_path, "prune", *args, code=2, match=match)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "At alpha=0.1 trees changed after max_iter=5 sweeps: raise max_iter.",
+            "At --alpha 0.1 trees changed after --max-iter 5 sweeps: raise --max-iter.",
+        ),
+        (
+            "n_jobs must be None or a whole number but 0, got 0.",
+            "--jobs must be a whole number but 0, got 0.",
+        ),
+        ("local_search=False, or refit=False.", "--local-search off, or --no-refit."),
+        ("'max_nodes' and \"max_iter\" are columns; my_rule=1", None),
+        ("The tolerance is one; raise tolerance, or polish.", None),
+        (
+            "shrinkage=[2.0, 30.0] is to be chosen from",
+            "--shrinkage [2.0, 30.0] is to be chosen from",
+        ),
+        ("max_nodes=3, max_bytes=70: no", "--max-nodes 3, --max-bytes 70: no"),
+    ],
+)
+def test_options_are_named_as_on_the_command_line(said, expected):
+    assert as_flags(said) == (expected or said)
 
 
 # inspect
@@ -504,7 +539,7 @@ def test_models_that_do_not_add_up_to_y_need_no_target(poisson, shop, friedman, 
     result = succeeds(
         *("prune", poisson, rows, "--max-nodes", 40, "--trust", "--out", out, "--json")
     )
-    X_fit, X_val = train_test_split(X, test_size=0.25, random_state=0)
+    X_fit, X_val = split(X)
     same = fp.prune(poisson, X_fit, max_nodes=40, X_val=X_val)
     np.testing.assert_allclose(joblib.load(out).predict(X), np.exp(same.predict(X)))
     assert json.loads(result.stdout)["target"] == "own predictions"
@@ -525,7 +560,7 @@ def test_own_predictions_on_request(shop, friedman, tmp_path):
     succeeds(
         *("prune", shop / RF, shop / "rows.csv", "--no-target", "--max-nodes", 40, "--out", out)
     )
-    X_fit, X_val = train_test_split(X, test_size=0.25, random_state=0)
+    X_fit, X_val = split(X)
     same = fp.prune(shop / RF, X_fit, max_nodes=40, X_val=X_val)
     np.testing.assert_array_equal(fp.Forest.load(out).predict(X), same.predict(X))
 
@@ -648,8 +683,11 @@ def test_an_index_in_a_parquet_file_is_no_feature(nameless, friedman):
 def test_numbers_are_read_to_the_last_digit(tmp_path):
     numbers = np.random.default_rng(0).normal(size=2000) * 10.0 ** np.arange(-10, 10).repeat(100)
     pd.DataFrame({"a": numbers}).to_csv(tmp_path / "rows.csv", index=False)
-    read = tables.Table.at(tmp_path / "rows.csv").read(["a"], {})
-    np.testing.assert_array_equal(read["a"], numbers)
+    reader = Reader(Features(["a"], 1, "float64"), [], None)
+    (rows,) = reader.read(tmp_path / "rows.csv")
+    np.testing.assert_array_equal(rows.X["a"], numbers)
+    frame = tables.Table.at(tmp_path / "rows.csv").frame(["a"], {})
+    np.testing.assert_array_equal(frame["a"], numbers)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -798,10 +836,116 @@ TABLES = {
     "target twice": (b"a,b,c,d,e,y,y\n1,2,3,4,5,6,7\n", "more than one column named 'y'"),
     "one row": (b"a,b,c,d,e,y\n1,2,3,4,5,6\n", "1 rows, too few to hold out"),
     "semicolons": (b"a;b;c;d;e;y\n1;2;3;4;5;6\n", "no column 'y'"),
-    "longer rows": (b"a,b,c,d,e,y\n1,2,3,4,5,6,7\n1,2,3,4,5,6,7\n", "could not be read as a CSV"),
-    "a long row": (b"a,b,c,d,e,y\n1,2,3,4,5,6\n1,2,3,4,5,6,7\n", "could not be read as a CSV"),
+    "longer rows": (b"a,b,c,d,e,y\n1,2,3,4,5,6,7\n1,2,3,4,5,6,7\n", "names 6 .* line 2 has 7"),
+    "a long row": (b"a,b,c,d,e,y\n1,2,3,4,5,6\n1,2,3,4,5,6,7\n", "names 6 columns.* line 3 has 7"),
+    "a long row, columns to spare": (
+        b"a,b,c,d,e,y,u,v\r\n1,2,3,4,5,6,7,8\r\n\r\n1,2,3,4,5,6,7,8,9\r\n",
+        "names 8 columns.* line 4 has 9",
+    ),
+    "a short row": (b"y,a,b,c,d,e\n1,2,3,4,5,6\n1,2,3,4\n", "names 6 columns.* line 3 has 4"),
+    "a long row behind a cell with lines": (
+        b'"a",b,c,d,e,y,u\n1,2,3,4,5,6,"x\n\ny"\n1,2,3,4,5,6,7,8\n',
+        "names 7 columns.* line 5 has 8",
+    ),
+    "old Mac": (b"a,b,c,d,e,y\r1,2,3,4,5,6\r1,2,3\r", "names 6 columns.* line 3 has 3"),
+    "an open quote": (b'a,b,c,d,e,y,u\n1,2,3,4,5,6,"7\n1,2,3,4,5,6,8\n', "quote .* not closed"),
+    "an open quote in the names": (b'a,b,"c\n1,2,3\n', "could not be read as a CSV"),
+    "UTF-16": ("a,b,c,d,e,y\n1,2,3,4,5,6\n".encode("utf-16"), "UTF-8, and is not .*UTF-16"),
+    "latin target": ("a,b,c,d,e,y\n1,2,3,4,5,é\n".encode("latin-1"), "UTF-8, and is not"),
+    "nothing but an end of line": (b"\n", "is empty"),
+    "no end of line": (b"a,b,c,d,e,y", "has no rows"),
+    "a date": (b"a,b,c,d,e,y\n1,2,3,4,5,2024-01-31\n", "'2024-01-31' in row 1"),
+    "decimal comma": (b'a,b,c,d,e,y\n1,2,3,4,5,"6,5"\n', "'6,5' in row 1"),
+    "underscores": (b"a,b,c,d,e,y\n1,2,3,4,5,1_000\n", "'1_000' in row 1"),
+    "nul": (b"a,b,c,d,e,y\n1,2,3,4,5,\x006\n", "'y' .* in row 1"),
     "quote": (b'a,b,c,d,e,y\n"1,2,3,4,5,6\n', "could not be read as a CSV"),
 }
+
+
+def test_a_long_row_is_refused_where_columns_go_through_something_first(friedman, tmp_path):
+    X, y = friedman
+    model = make_pipeline(StandardScaler(), RandomForestRegressor(2, random_state=0)).fit(X, y)
+    joblib.dump(model, tmp_path / "m.joblib")
+    lines = X.assign(y=y, u=1).to_csv(index=False).splitlines()
+    lines[7] += ",1"
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    args = ["prune", tmp_path / "m.joblib", tmp_path / "rows.csv", "--target", "y", "--trust"]
+    fails(tmp_path, *args, "-o", tmp_path / "s.joblib", match="names 7 columns.* line 8 has 8")
+
+
+def test_a_late_word_makes_a_column_text(tmp_path):
+    words = ["1"] * 300_000 + ["x"]
+    (tmp_path / "rows.csv").write_text("\n".join(["a,b", *(f"{word},0" for word in words)]))
+    frame = tables.Table.at(tmp_path / "rows.csv").frame(["a"], {})
+    assert set(frame["a"]) == {"1", "x"}
+
+
+NUMBERS = {
+    "plain": (b"a,y\n1,2\n3.5,4\n", [1, 3.5]),
+    "Windows": (b"\xef\xbb\xbfa,y\r\n1,2\r\n3.5,4\r\n", [1, 3.5]),
+    "old Mac": (b"a,y\r1,2\r3.5,4\r", [1, 3.5]),
+    "no last end of line": (b"a,y\n1,2\n3.5,4", [1, 3.5]),
+    "empty lines": (b"\n\na,y\n\n1,2\n\n3.5,4\n\n", [1, 3.5]),
+    "quotes": (b'"a","y"\n"1","2"\n"3.5","4"\n', [1, 3.5]),
+    "spaces": (b"a,y\n 1 ,2\n\t3.5,4\n", [1, 3.5]),
+    "signs": (b"a,y\n+1,2\n-3.5,4\n", [1, -3.5]),
+    "truth": (b"a,y\nTrue,2\nfalse,4\n", [1, 0]),
+    "missing": (b"a,y\n,2\nNA,4\nnull,4\n  ,4\n7,4\n", [np.nan] * 4 + [7]),
+    "huge": (b"a,y\n123456789012345678901234567890,2\n1e999,4\n", [1.2345678901234568e29, np.inf]),
+    "2**53 + 1": (b"a,y\n9007199254740993,2\n", [9007199254740992]),
+    "other columns in other encodings": (b"a,u,y\n1,\xe9,2\n", [1]),
+    "names twice": (b"u,a,u,y\n0,1,0,2\n", [1]),
+    "a cell with lines": (b'u,a,y\n"x,\n""y""\n",1,2\n', [1]),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_numbers_in_any_dress(case, packed, tmp_path):
+    content, expected = NUMBERS[case]
+    rows = tmp_path / f"rows.csv{'.gz' if packed else ''}"
+    rows.write_bytes(gzip.compress(content) if packed else content)
+    (read,) = Reader(Features(["a"], 1, "float64"), ["y"], None).read(rows)
+    np.testing.assert_array_equal(read.X["a"], expected)
+    assert set(read.y) <= {2.0, 4.0}
+
+
+@pytest.mark.parametrize("share", [None, 0.25, 0.7])
+def test_rows_in_many_pieces(share, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(matrices, "_PIECE", 1000)
+    monkeypatch.setattr(tables, "_BATCH", 77)
+    monkeypatch.setattr(csv_tables, "_SMALLEST_BLOCK", 3000)
+    X, y = make_friedman1(1003, n_features=5, random_state=0)
+    table = pd.DataFrame(X, columns=NAMES).assign(y=y, w=np.arange(1003.0))
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    table.to_parquet(tmp_path / "rows.parquet")
+    table.to_feather(tmp_path / "rows.feather", chunksize=99)
+    reader = Reader(Features(NAMES[::-1], 5, "float32"), ["y"], "w")
+    shares = None if share is None else Shares(share, 3)
+    expected = [table] if share is None else split(table, share=share, seed=3)
+    for ending in ("csv", "parquet", "feather"):
+        parts = reader.read(tmp_path / f"rows.{ending}", shares)
+        for part, rows in zip(parts, expected, strict=True):
+            np.testing.assert_array_equal(part.X, rows[NAMES[::-1]].astype("float32"))
+            np.testing.assert_array_equal(part.y, rows["y"])
+            np.testing.assert_array_equal(part.weight, rows["w"])
+
+
+def test_columns_of_other_kinds_are_refused_by_name(tmp_path):
+    pytest.importorskip("pyarrow")
+    kinds = {
+        "text": ["1", "2", "3"],
+        "date": pd.to_datetime(["2024-01-31"] * 3),
+        "span": pd.to_timedelta([1, 2, 3], unit="s"),
+        "list": [[1.0], [2.0], [3.0]],
+        "words": pd.Categorical(["red", "red", "blue"]),
+    }
+    for name, column in kinds.items():
+        rows = tmp_path / f"{name}.parquet"
+        pd.DataFrame({"a": column, "y": [1.0, 2.0, 3.0]}).to_parquet(rows)
+        with pytest.raises(CommandError, match=r"'a' of .* must be numbers.* in row 1\."):
+            Reader(Features(["a"], 1, "float64"), ["y"], None).read(rows)
 
 
 @pytest.mark.parametrize("case", TABLES)
@@ -865,7 +1009,7 @@ def test_negative_weights_are_refused_by_the_package(shop, friedman, tmp_path):
         tmp_path,
         *("prune", shop / RF, tmp_path / "rows.csv", "--target", "y", "--weight", "w"),
         *("-o", tmp_path / "s.npz"),
-        match="^forestprune: sample_weight",
+        match="^forestprune: --weight must be finite",
     )
 
 
@@ -1169,7 +1313,7 @@ def test_numbers_that_are_none_are_null(shop, tmp_path, monkeypatch):
 
 
 def test_pandas_that_is_missing_is_named(shop, tmp_path, monkeypatch):
-    original = tables.importlib.import_module
+    original = optional.importlib.import_module
 
     def look(hidden):
         def find(name):
@@ -1180,11 +1324,11 @@ def test_pandas_that_is_missing_is_named(shop, tmp_path, monkeypatch):
         return find
 
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
-    monkeypatch.setattr(tables.importlib, "import_module", look("pandas"))
+    monkeypatch.setattr(optional.importlib, "import_module", look("pandas"))
     fails(tmp_path, *args, match=r'needs pandas.*pip install "forestprune\[data\]"')
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
     args[2] = tmp_path / "rows.parquet"
-    monkeypatch.setattr(tables.importlib, "import_module", look("pyarrow"))
+    monkeypatch.setattr(optional.importlib, "import_module", look("pyarrow"))
     fails(tmp_path, *args, match=r'needs pyarrow.*pip install "forestprune\[data\]"')
 
 

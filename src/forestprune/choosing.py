@@ -95,6 +95,7 @@ def candidates(
             path = validated(path, held_out, how.n_jobs)
             chosen = path.choose(budget, None, False, path.validation)
             points += _further_points(path, chosen, budget, solver)
+        del solver  # what it takes must be gone before the next one begins
     points.sort(key=lambda point: -point.alpha)
     path = validated(PruningPath(opened.source, tuple(points)), held_out, how.n_jobs)
     taken = path.choose(budget, wanted.tolerance, wanted.one_standard_error, path.validation)

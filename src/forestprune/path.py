@@ -16,6 +16,7 @@ from forestprune.files import read_archive, write_archive
 from forestprune.forest import Forest
 from forestprune.options import require_count, require_number
 from forestprune.problem import check_target
+from forestprune.progress import track
 from forestprune.pruned import PrunedForest
 from forestprune.solver import Point
 from forestprune.source import Source
@@ -229,7 +230,7 @@ class PruningPath:
         original = self.source.original.predict(rows, n_jobs=n_jobs)
         errors = (target - np.reshape(original, (encoding.n_rows, -1)).T) ** 2
         full = float(np.average(errors.sum(axis=0), weights=weights))
-        pairs = [loss(point) for point in self.points]
+        pairs = [loss(point) for point in track(self.points, "scoring", len(self.points))]
         losses, standard_errors = np.array(pairs).reshape(-1, 2).T
         # As scikit-learn has it: a constant target that is met scores 1, else 0.
         if variance == 0.0:

@@ -1,10 +1,15 @@
-"""A progress bar for people who wait: only on a terminal, and only after two seconds."""
+"""Progress for people who wait: only on a terminal, and only after two seconds."""
 
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 Item = TypeVar("Item")
 
@@ -12,49 +17,115 @@ PATIENCE = 2.0
 """Seconds before a bar appears."""
 
 
-_showing = False
+@dataclass(eq=False)
+class _Bar:
+    """Some work that is under way."""
+
+    description: str
+    total: float | None
+    begun: float = field(default_factory=time.monotonic)
+    task: "TaskID | None" = None
+
+
+class _Display:
+    """The bars of all work that is under way, one within the other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._bars: list[_Bar] = []
+        self._shown: Progress | None = None
+        self._thread: int | None = None
+
+    def belongs_here(self) -> bool:
+        """Tell whether work that begins now, in this thread, is part of what is shown."""
+        return not self._bars or self._thread == threading.get_ident()
+
+    def enter(self, bar: _Bar) -> None:
+        with self._lock:
+            self._thread = threading.get_ident()
+            self._bars.append(bar)
+
+    def leave(self, bar: _Bar) -> None:
+        with self._lock:
+            self._bars.remove(bar)
+            if self._shown is not None and bar.task is not None:
+                self._shown.remove_task(bar.task)
+            if self._shown is not None and not self._bars:
+                self._shown.stop()
+                self._shown = None
+
+    def update(self, bar: _Bar, done: float) -> None:
+        with self._lock:
+            self.show()
+            if self._shown is not None and bar.task is not None:
+                self._shown.update(bar.task, completed=done)
+
+    def show(self) -> None:
+        """Let the bars appear for which somebody has waited long enough."""
+        with self._lock:
+            late = time.monotonic() - PATIENCE
+            for bar in self._bars:
+                if bar.task is None and bar.begun < late:
+                    if self._shown is None:
+                        self._shown = _started()
+                    bar.task = self._shown.add_task(bar.description, total=bar.total)
+                    self._shown.refresh()
+
+
+_display = _Display()
+_hidden = False
+
+
+def _started() -> "Progress":
+    from rich.console import Console
+    from rich.progress import Progress
+
+    shown = Progress(console=Console(stderr=True), transient=True)
+    shown.start()
+    return shown
+
+
+@contextmanager
+def bar(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    """Return a function to be told how much of `total` is done; a bar appears if it takes long.
+
+    Without a total, as where one call does everything, the bar only says that work is under way.
+    """
+    if _hidden or not _somebody_looks() or not _display.belongs_here():
+        yield lambda _: None
+        return
+    work = _Bar(description, total)
+    # Nobody says how far the work has come, so somebody has to look after the time.
+    timer = threading.Timer(PATIENCE + 0.1, _display.show) if total is None else None
+    _display.enter(work)
+    try:
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        yield lambda done: _display.update(work, done)
+    finally:
+        if timer is not None:
+            timer.cancel()
+        _display.leave(work)
 
 
 def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
-    """Yield from `items`; show how many of `total` are done if it takes long.
-
-    Within a loop that is tracked already, nothing more is shown.
-    """
-    global _showing
-    if _showing or not _somebody_looks():
-        yield from items
-        return
-    _showing = True
-    try:
-        yield from _with_bar(items, description, total)
-    finally:
-        _showing = False
+    """Yield from `items`; show how many of `total` are done if it takes long."""
+    with bar(description, total) as show:
+        for done, item in enumerate(items):
+            show(done)
+            yield item
 
 
 @contextmanager
 def hidden() -> Iterator[None]:
     """Show no bar within this context."""
-    global _showing
-    before, _showing = _showing, True
+    global _hidden
+    before, _hidden = _hidden, True
     try:
         yield
     finally:
-        _showing = before
-
-
-def _with_bar(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    begun = time.monotonic()
-    with Progress(console=Console(stderr=True), transient=True, disable=True) as bar:
-        task = bar.add_task(description, total=total)
-        for done, item in enumerate(items):
-            if bar.disable and time.monotonic() - begun > PATIENCE:
-                bar.disable = False
-                bar.start()
-            bar.update(task, completed=done)
-            yield item
+        _hidden = before
 
 
 def _somebody_looks() -> bool:

@@ -77,7 +77,8 @@ class SubtreeDescent:
             ends=np.zeros(self.trees.leaf.size, np.int32),
             n_ends=np.zeros(n_trees, np.int64),
             end=np.zeros(self.trees.leaf.size, np.int32),
-            column=np.zeros_like(codes) if problem.refit else codes[:, :0].copy(),
+            # Pages that no tree writes to are never there; zeros_like would write to all.
+            column=np.zeros(codes.shape if problem.refit else (n_trees, 0), codes.dtype),
             kept=np.zeros(self.trees.split.size, np.bool_),
             depth=np.zeros(n_trees, np.int64),
             cost=np.zeros(n_trees),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import typer
 
+from forestprune.cli.wording import as_flags
+
 DEBUG = "FORESTPRUNE_DEBUG"
 """Environment variable that asks for tracebacks."""
 
@@ -46,15 +48,17 @@ def describe(error: BaseException) -> str:
     """
     lines = [line.strip() for line in str(error).splitlines()]
     text = next((line for line in lines if line), "")
-    if isinstance(error, CommandError | OSError) or (
-        isinstance(error, _MEANT_FOR_USERS) and _comes_from_here(error)
-    ):
+    if isinstance(error, CommandError | OSError):
         return text or type(error).__name__
+    if is_meant_for_users(error):
+        return as_flags(text) or type(error).__name__
     return f"{type(error).__name__}: {text} ({DEBUG}=1 shows where it comes from)"
 
 
-def _comes_from_here(error: BaseException) -> bool:
-    """Tell whether a line of this package raised the error."""
+def is_meant_for_users(error: BaseException) -> bool:
+    """Tell whether a line of this package raised the error, of a kind that explains itself."""
+    if not isinstance(error, _MEANT_FOR_USERS):
+        return False
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -37,6 +37,7 @@ from forestprune.cli.arguments import (
 )
 from forestprune.cli.failures import WrongCallError
 from forestprune.cli.output import Output
+from forestprune.cli.wording import as_flags
 from forestprune.cli.work import HOLDOUT, Division, Work, prepare
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class How:
         try:
             Options.of(plain)
         except ValueError as error:
-            raise WrongCallError(str(error)) from error
+            raise WrongCallError(as_flags(str(error))) from error
         return plain
 
 

@@ -20,6 +20,7 @@ from forestprune.cli.failures import (
     interrupted,
     say,
 )
+from forestprune.cli.wording import as_flags
 
 
 class Output:
@@ -93,7 +94,7 @@ class Output:
 def describe_warning(message: Warning | str) -> str:
     """Return the first line of a warning."""
     lines = str(message).strip().splitlines()
-    return lines[0] if lines else "a warning without words"
+    return as_flags(lines[0]) if lines else "a warning without words"
 
 
 def _finite(entry: Any) -> Any:

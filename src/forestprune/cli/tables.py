@@ -2,32 +2,22 @@
 
 import importlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from forestprune import progress
+from forestprune.cli import csv_tables
 from forestprune.cli.failures import CommandError
+from forestprune.cli.optional import import_pandas, import_pyarrow
 
-MISSING_WORDS = (
-    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
-    *("None", "#NA", "#N/A N/A", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
-)
-"""What stands for a missing value in a CSV file."""
+_BATCH = 2**15
+"""Rows to be read at once."""
 
-
-def import_pandas(needed: Sequence[str] = ("pandas",)) -> Any:
-    """Return pandas; say how to install it if it, or what it needs, is not there."""
-    for name in needed:
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            raise CommandError(
-                f"Reading tables needs {name}, which is not installed: pip install "
-                '"forestprune[data]"'
-            ) from error
-    return importlib.import_module("pandas")
+_BUFFER = 2**16
+"""Bytes of each column to be read at once."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +42,30 @@ class Table:
         if not path.exists():
             raise CommandError(f"A file with a table is required, but there is no file {path}.")
         format_ = _format_of(path)
-        columns = _attempt(path, format_.name, partial(format_.columns, path))
-        return cls(path, columns)
+        with _attempt(path, format_.name):
+            return cls(path, format_.columns(path))
 
-    def read(self, columns: list[str], texts: Mapping[str, Sequence[Any]]) -> Any:
+    @property
+    def is_written(self) -> bool:
+        """Whether numbers are written as text."""
+        return _format_of(self.path) is _CSV
+
+    def batches(self, columns: list[str]) -> Iterator[Any]:
+        """Yield some columns, in this order, as pyarrow's batches; of a CSV file as text.
+
+        Each must be there once.
+        """
+        format_, some = _format_of(self.path), False
+        with _attempt(self.path, format_.name):
+            for batch in format_.batches(self.path, [self.columns.index(name) for name in columns]):
+                some = some or batch.num_rows > 0
+                yield batch
+        # What reading took is not needed again, but would be kept for it.
+        import_pyarrow().default_memory_pool().release_unused()
+        if not some:
+            raise CommandError(f"{self.path} has no rows.")
+
+    def frame(self, columns: list[str], texts: Mapping[str, Sequence[Any]]) -> Any:
         """Return some columns as a data frame, in any order.
 
         Parameters
@@ -66,18 +76,19 @@ class Table:
             Columns that hold text even if it looks like numbers, with what stands in them.
         """
         format_ = _format_of(self.path)
-        frame = _attempt(self.path, format_.name, partial(format_.read, self.path, columns, texts))
+        with _attempt(self.path, format_.name), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frame = format_.frame(self.path, columns, texts)
         if not len(frame):
             raise CommandError(f"{self.path} has no rows.")
         return frame
 
 
-def _attempt(path: Path, name: str, read: Callable[[], Any]) -> Any:
-    """Call `read`; whatever it ends in, say which file could not be read."""
+@contextmanager
+def _attempt(path: Path, name: str) -> Iterator[None]:
+    """Say which file could not be read, whatever an attempt ends in."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return read()
+        yield
     except (CommandError, MemoryError):
         raise
     except OSError as error:
@@ -85,82 +96,62 @@ def _attempt(path: Path, name: str, read: Callable[[], Any]) -> Any:
     except Exception as error:
         lines = str(error).strip().splitlines()
         reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    else:
+        return
     raise CommandError(f"{path} could not be read as {name} ({reason}).")
 
 
-# One pair of functions a format
-
-
-def _csv_columns(path: Path) -> list[str]:
-    pandas = import_pandas()
-    try:
-        first = pandas.read_csv(
-            path,
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            encoding="utf-8-sig",
-            compression=_compression(path),
-        )
-    except pandas.errors.EmptyDataError as error:
-        raise CommandError(
-            f"{path} is empty: a line with the names of the columns is needed."
-        ) from error
-    return [str(name) for name in first.iloc[0]]
-
-
-def _read_csv(path: Path, columns: list[str], texts: Mapping[str, Sequence[Any]]) -> Any:
-    pandas = import_pandas()
-    with warnings.catch_warnings():
-        # Rows that are longer than the first line would be cut, and only a warning says so.
-        warnings.simplefilter("error", pandas.errors.ParserWarning)
-        return pandas.read_csv(
-            path,
-            # Given columns to look for, pandas no longer minds rows that are too long.
-            usecols=None if len(columns) == len(_csv_columns(path)) else columns,
-            index_col=False,
-            dtype=dict.fromkeys(texts, str),
-            keep_default_na=False,
-            na_values={
-                name: [word for word in MISSING_WORDS if word not in texts.get(name, ())]
-                for name in columns
-            },
-            **_exactly(pandas),
-            encoding="utf-8-sig",
-            compression=_compression(path),
-        )
-
-
-def _exactly(pandas: Any) -> dict[str, str]:
-    """Return what makes pandas read numbers to the last digit: else rows may go another way."""
-    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
-    # Later versions always do, and do not like to be asked.
-    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
-
-
-def _compression(path: Path) -> str | None:
-    return "gzip" if path.suffix.lower() == ".gz" else None
+# Formats of pyarrow; csv_tables.py has the other one
 
 
 def _parquet_columns(path: Path) -> list[str]:
-    import_pandas(("pandas", "pyarrow"))
-    return _named_columns(importlib.import_module("pyarrow.parquet").read_schema(path))
+    return _named_columns(_parquet_file(path).schema_arrow)
 
 
-def _read_parquet(path: Path, columns: list[str], _texts: Mapping[str, Sequence[Any]]) -> Any:
-    return import_pandas().read_parquet(path, engine="pyarrow", columns=columns)
+def _parquet_batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+    file = _parquet_file(path)
+    names = [_named_columns(file.schema_arrow)[j] for j in wanted]
+    found = file.iter_batches(_BATCH, columns=names, use_threads=False)
+    yield from _shown((batch.select(names) for batch in found), file.metadata.num_rows)
+
+
+def _parquet_file(path: Path) -> Any:
+    import_pyarrow()
+    parquet = importlib.import_module("pyarrow.parquet")
+    return parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+
+
+def _parquet_frame(path: Path, columns: list[str], _texts: Mapping[str, Sequence[Any]]) -> Any:
+    with progress.bar("reading columns", None):
+        return import_pandas().read_parquet(path, engine="pyarrow", columns=columns)
 
 
 def _arrow_columns(path: Path) -> list[str]:
-    import_pandas(("pandas", "pyarrow"))
-    arrow = importlib.import_module("pyarrow")
-    with arrow.memory_map(str(path)) as file:
-        return _named_columns(importlib.import_module("pyarrow.ipc").open_file(file).schema)
+    with _arrow_file(path) as file:
+        return _named_columns(file.schema)
 
 
-def _read_arrow(path: Path, columns: list[str], _texts: Mapping[str, Sequence[Any]]) -> Any:
-    return import_pandas().read_feather(path, columns=columns)
+def _arrow_batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+    with _arrow_file(path) as file:
+        names = [_named_columns(file.schema)[j] for j in wanted]
+        fields = sorted(file.schema.names.index(name) for name in names)
+    with _arrow_file(path, fields) as file:
+        for number in progress.track(
+            range(file.num_record_batches), "reading rows", file.num_record_batches
+        ):
+            yield file.get_batch(number).select(names)
+
+
+def _arrow_file(path: Path, fields: list[int] | None = None) -> Any:
+    arrow, ipc = import_pyarrow(), importlib.import_module("pyarrow.ipc")
+    options = ipc.IpcReadOptions(included_fields=fields or [], use_threads=False)
+    # Not mapped into memory, where what was read would stay.
+    return ipc.open_file(arrow.OSFile(str(path)), options=options)
+
+
+def _arrow_frame(path: Path, columns: list[str], _texts: Mapping[str, Sequence[Any]]) -> Any:
+    with progress.bar("reading columns", None):
+        return import_pandas().read_feather(path, columns=columns)
 
 
 def _named_columns(schema: Any) -> list[str]:
@@ -170,19 +161,30 @@ def _named_columns(schema: Any) -> list[str]:
     return [name for name in schema.names if name not in index]
 
 
+def _shown(batches: Iterator[Any], n_rows: int) -> Iterator[Any]:
+    """Yield from `batches`, with a bar that counts their rows."""
+    done = 0
+    with progress.bar("reading rows", n_rows) as show:
+        for batch in batches:
+            yield batch
+            done += batch.num_rows
+            show(done)
+
+
 @dataclass(frozen=True)
 class _Format:
     name: str
     columns: Callable[[Path], list[str]]
-    read: Callable[[Path, list[str], Mapping[str, Sequence[Any]]], Any]
+    batches: Callable[[Path, Sequence[int]], Iterator[Any]]
+    frame: Callable[[Path, list[str], Mapping[str, Sequence[Any]]], Any]
 
 
-_CSV = _Format("a CSV file", _csv_columns, _read_csv)
-_ARROW = _Format("an Arrow file", _arrow_columns, _read_arrow)
+_CSV = _Format("a CSV file", csv_tables.columns, csv_tables.batches, csv_tables.frame)
+_ARROW = _Format("an Arrow file", _arrow_columns, _arrow_batches, _arrow_frame)
 _FORMATS = {
     ".csv": _CSV,
     ".csv.gz": _CSV,
-    ".parquet": _Format("a Parquet file", _parquet_columns, _read_parquet),
+    ".parquet": _Format("a Parquet file", _parquet_columns, _parquet_batches, _parquet_frame),
     ".arrow": _ARROW,
     ".feather": _ARROW,
 }

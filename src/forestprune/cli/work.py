@@ -105,7 +105,8 @@ def prepare(
     ignore: Sequence[str] | None,
 ) -> Work:
     """Read the rows for a model."""
-    from forestprune.cli.rows import Features, Reader, Shares
+    from forestprune.cli.features import Features
+    from forestprune.cli.rows import Reader, Shares
 
     targets = _targets(source, target, no_target=no_target)
     reader = Reader(Features.of(source), targets, weight, ignore or ())

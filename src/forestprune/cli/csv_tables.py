@@ -1,0 +1,216 @@
+"""CSV files: their columns, and their rows as text, checked to be as long as the first line."""
+
+import csv
+import gzip
+import importlib
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from forestprune import progress
+from forestprune.cli.failures import CommandError
+from forestprune.cli.optional import import_pandas, import_pyarrow
+
+MISSING_WORDS = (
+    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+    *("None", "#NA", "#N/A N/A", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
+)
+"""What stands for a missing value in a CSV file."""
+
+_SMALLEST_BLOCK = 2**18
+_ROWS_A_BLOCK = 64
+"""A block must hold a row, and a row may be longer than the names of its columns."""
+
+_MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def columns(path: Path) -> list[str]:
+    """Return the columns of a file."""
+    with _opened(path) as (file, _):
+        return _header(file, path)[0]
+
+
+def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+    """Yield the rows of some columns, by their numbers, as pyarrow's batches of text.
+
+    Words for missing values are null. Every row must be as long as the first line.
+    """
+    arrow = import_pyarrow()
+    arrow_csv = importlib.import_module("pyarrow.csv")
+    with _opened(path) as (file, raw), progress.bar("reading rows", path.stat().st_size) as show:
+        names, end = _header(file, path)
+        file.seek(end)
+        watched = _Watched(file)
+        numbers = [str(number) for number in range(len(names))]
+        included = [numbers[j] for j in wanted]
+        try:
+            reader = arrow_csv.open_csv(
+                arrow.PythonFile(watched, mode="r"),
+                read_options=arrow_csv.ReadOptions(
+                    column_names=numbers,  # names may occur twice
+                    block_size=max(_SMALLEST_BLOCK, _ROWS_A_BLOCK * end),
+                    use_threads=False,
+                ),
+                parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+                convert_options=arrow_csv.ConvertOptions(
+                    include_columns=included,
+                    column_types=dict.fromkeys(included, arrow.string()),
+                    null_values=MISSING_WORDS,
+                    strings_can_be_null=True,
+                ),
+            )
+            for batch in reader:
+                show(raw.tell())
+                yield batch
+        except arrow.ArrowInvalid as error:
+            if not watched.anything:
+                return  # there are no rows
+            _refuse_lengths(path, len(names))
+            if "UTF" in str(error):
+                raise _not_utf8(path) from error
+            raise
+        if watched.quotes % 2:
+            raise CommandError(
+                f'{path} could not be read as a CSV file: it has a quote (") that is not closed, '
+                "or one within a cell, which must be doubled."
+            )
+
+
+def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]]) -> Any:
+    """Return some columns as a data frame, of the types that pandas gives them.
+
+    `texts` are columns that hold text even if it looks like numbers, with what stands in them.
+    """
+    for _ in batches(path, [0]):
+        pass  # given columns to look for, pandas does not mind rows that are too long
+    pandas = import_pandas()
+    with (
+        _opened(path) as (file, raw),
+        progress.bar("reading columns", path.stat().st_size) as show,
+    ):
+        return pandas.read_csv(
+            io.BufferedReader(_Watched(file, lambda: show(raw.tell()))),
+            usecols=wanted,
+            index_col=False,
+            low_memory=False,  # else a column could be numbers here and text there
+            dtype=dict.fromkeys(texts, str),
+            keep_default_na=False,
+            na_values={
+                name: [word for word in MISSING_WORDS if word not in texts.get(name, ())]
+                for name in wanted
+            },
+            **_exactly(pandas),
+            encoding="utf-8-sig",
+        )
+
+
+def _exactly(pandas: Any) -> dict[str, str]:
+    """Return what makes pandas read numbers to the last digit: else rows may go another way."""
+    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
+    # Later versions always do, and do not like to be asked.
+    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file, unpacked if need be; the second is the file as it is."""
+    with path.open("rb") as raw:
+        if path.suffix.lower() != ".gz":
+            yield raw, raw
+            return
+        with gzip.open(raw) as unpacked:
+            yield unpacked, raw  # type: ignore[misc]
+
+
+def _header(file: IO[bytes], path: Path) -> tuple[list[str], int]:
+    """Return the names of the columns, and where the line of names ends."""
+    if file.read(2) in _MARKS_OF_UTF16:
+        raise _not_utf8(path, " (it begins as UTF-16 does)")
+    file.seek(0)
+    lines = _Lines(file)
+    try:
+        names = next((row for row in csv.reader(lines, strict=True) if row), None)
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path) from error
+    except csv.Error as error:
+        raise CommandError(f"{path} could not be read as a CSV file ({error}).") from error
+    if names is None:
+        raise CommandError(f"{path} is empty: a line with the names of the columns is needed.")
+    return names, lines.taken
+
+
+def _not_utf8(path: Path, why: str = "") -> CommandError:
+    return CommandError(
+        f"{path} could not be read as a CSV file: it must be encoded as UTF-8, and is not{why}."
+    )
+
+
+def _refuse_lengths(path: Path, expected: int) -> None:
+    """Say which row is the first that is too long or too short, if there is one."""
+    with _opened(path) as (file, _):
+        lines = (line.decode("utf-8", errors="replace") for line in _ended_anyhow(file))
+        reader = csv.reader(lines)
+        begun = 1
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error:
+                return
+            if row is None:
+                return
+            if row and len(row) != expected:
+                raise CommandError(
+                    f"{path} could not be read as a CSV file: its first line names {expected} "
+                    f"columns, but the row in line {begun:,} has {len(row):,} cells. Mend or "
+                    "remove that row; a cell with a comma in it must be quoted."
+                )
+            begun = reader.line_num + 1
+
+
+def _ended_anyhow(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file, whether they end as on Unix, on Windows or on old Macs."""
+    for line in file:
+        yield from line.splitlines(keepends=True)
+
+
+class _Lines:
+    """The lines of a file, and how much of it was taken."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.taken = 0
+        self._lines = _ended_anyhow(file)
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        encoding = "utf-8" if self.taken else "utf-8-sig"
+        self.taken += len(line)
+        return line.decode(encoding)
+
+
+class _Watched(io.RawIOBase):
+    """A file that knows what was read of it, and tells `noted` each time."""
+
+    def __init__(self, file: IO[bytes], noted: Callable[[], None] | None = None) -> None:
+        self._file = file
+        self._noted = noted
+        self.anything = False
+        self.quotes = 0
+
+    def readable(self) -> bool:
+        """Tell that this file can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read as much as `buffer` can hold."""
+        content = self._file.read(len(buffer))
+        buffer[: len(content)] = content
+        self.anything = self.anything or bool(content.strip())
+        self.quotes += content.count(b'"')
+        if self._noted is not None:
+            self._noted()
+        return len(content)

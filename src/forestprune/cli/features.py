@@ -1,0 +1,105 @@
+"""What a model wants to know of a row, and which columns of a table that is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from forestprune.cli.failures import CommandError
+from forestprune.cli.tables import Table
+from forestprune.frames import listed
+
+if TYPE_CHECKING:
+    from forestprune.source import Source
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a model wants to know of a row.
+
+    Attributes
+    ----------
+    names : sequence of str, or None
+        Its columns, if it knows their names.
+    count : int or None
+        How many it takes, if that is known.
+    dtype : str or None
+        The precision in which it compares; None if something else comes before its trees, which
+        takes columns as they are.
+    categories : dict
+        By the number of a column what stands in it, if these are categories.
+    marked : sequence or None
+        In place of these: the categories of columns of which the model only knows the order.
+    """
+
+    names: Sequence[str] | None
+    count: int | None
+    dtype: str | None = None
+    categories: dict[int, Sequence[Any]] = field(default_factory=dict)
+    marked: Sequence[Sequence[Any]] = ()
+    underscores: bool = False
+
+    @classmethod
+    def of(cls, source: "Source") -> "Features":
+        """Return what the model in `source` takes."""
+        pipeline = source.pipeline
+        if pipeline is not None and len(pipeline.steps) > 1:
+            names = getattr(pipeline, "feature_names_in_", None)
+            count = getattr(pipeline, "n_features_in_", None)
+            return cls(None if names is None else [str(name) for name in names], count)
+        spec = source.forest.input
+        known = dict(enumerate(spec.categories or ()))
+        marked = spec.marked_categories or ()
+        if marked and len(spec.truncated) == len(marked):
+            known = dict(zip(spec.truncated, marked, strict=True))
+            marked = ()
+        return cls(
+            spec.feature_names,
+            spec.n_features,
+            spec.dtype,
+            {j: categories for j, categories in known.items() if categories is not None},
+            marked,
+            spec.underscores,
+        )
+
+    @property
+    def any_categories(self) -> bool:
+        """Whether any column holds categories."""
+        return bool(self.marked) or any(self.categories.values())
+
+    def find(self, table: Table, taken: Sequence[str]) -> list[str]:
+        """Return the columns of a table that are the features, in their order.
+
+        `taken` are columns that are something else.
+        """
+        if self.names is None:
+            found = [name for name in table.columns if name not in taken]
+            if self.count is not None and len(found) != self.count:
+                remedy = (
+                    "Leave the others out with --ignore."
+                    if len(found) > self.count
+                    else "All that it was trained with must be there, in the same order."
+                )
+                raise CommandError(
+                    f"The model takes {self.count:,} features and does not know their names, but "
+                    f"{table.path} has {len(found):,} columns besides {listed(list(taken))}: "
+                    f"{listed(found)}. {remedy}"
+                )
+            return found
+        known = {self._as_written(name): name for name in reversed(table.columns)}
+        missing = [name for name in self.names if name not in known]
+        if missing:
+            raise CommandError(
+                f"{table.path} lacks features of the model: {with_hints(missing, table)}."
+            )
+        return [known[name] for name in self.names]
+
+    def _as_written(self, name: str) -> str:
+        return name.replace(" ", "_") if self.underscores else name
+
+
+def with_hints(missing: Sequence[str], table: Table) -> str:
+    """Return columns that are missing, and those that may be meant or all that there are."""
+    close = get_close_matches(missing[0], table.columns, 1)
+    hint = f"; is {close[0]!r} meant?" if close else f" (it has {listed(table.columns)})"
+    return listed(missing) + hint

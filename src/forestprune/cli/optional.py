@@ -1,0 +1,25 @@
+"""Packages that only tables need: an error says how to install them."""
+
+import importlib
+from typing import Any
+
+from forestprune.cli.failures import CommandError
+
+
+def import_pandas() -> Any:
+    """Return pandas."""
+    return _imported("pandas")
+
+
+def import_pyarrow() -> Any:
+    """Return pyarrow."""
+    return _imported("pyarrow")
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise CommandError(
+            f'Reading tables needs {name}, which is not installed: pip install "forestprune[data]"'
+        ) from error
