@@ -1,6 +1,7 @@
 """Files that nobody ever sees half of, and archives that run no code when they are read."""
 
 import json
+import math
 import os
 import uuid
 import zipfile
@@ -57,6 +58,15 @@ def replace_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def finite(entry: Any) -> Any:
+    """Return what JSON can hold: None for numbers that are none, in whatever they stand."""
+    if isinstance(entry, dict):
+        return {key: finite(value) for key, value in entry.items()}
+    if isinstance(entry, list | tuple):
+        return [finite(value) for value in entry]
+    return None if isinstance(entry, float) and not math.isfinite(entry) else entry
 
 
 def write_archive(

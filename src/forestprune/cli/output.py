@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -78,7 +77,9 @@ class Output:
     def result(self, document: dict[str, Any], *shown: Any) -> None:
         """Print what came out: `document` for machines, what is `shown` for people."""
         if self.as_json:
-            typer.echo(json.dumps(_finite(document), allow_nan=False))
+            from forestprune.files import finite
+
+            typer.echo(json.dumps(finite(document), allow_nan=False))
         elif not self.quiet:
             from rich.console import Console
 
@@ -95,14 +96,3 @@ def describe_warning(message: Warning | str) -> str:
     """Return the first line of a warning."""
     lines = str(message).strip().splitlines()
     return as_flags(lines[0]) if lines else "a warning without words"
-
-
-def _finite(entry: Any) -> Any:
-    """Return what JSON can hold: null for numbers that are none."""
-    if isinstance(entry, dict):
-        return {key: _finite(value) for key, value in entry.items()}
-    if isinstance(entry, list | tuple):
-        return [_finite(value) for value in entry]
-    if isinstance(entry, float) and not math.isfinite(entry):
-        return None
-    return entry

@@ -7,6 +7,7 @@ import math
 from importlib.resources import files
 from typing import Any
 
+from forestprune.files import finite
 from forestprune.plotting.look import MINUS
 
 PACKAGES = ("jinja2", "plotly")
@@ -50,7 +51,7 @@ def page(summary: dict[str, Any]) -> str:
     chart = {name: summary[name] for name in ("path", "depths", "features")}
     return environment.from_string(resources["report.html"]).render(
         **summary,
-        chart=_finite(chart),
+        chart=finite(chart),
         style=resources["report.css"],
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
@@ -84,12 +85,3 @@ def signed_percent(share: float) -> str:
 def _hash(script: str) -> str:
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _finite(entry: Any) -> Any:
-    """Return what JSON can hold: null for numbers that are none."""
-    if isinstance(entry, dict):
-        return {key: _finite(value) for key, value in entry.items()}
-    if isinstance(entry, list):
-        return [_finite(value) for value in entry]
-    return None if isinstance(entry, float) and not math.isfinite(entry) else entry
