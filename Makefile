@@ -21,7 +21,7 @@ test-oldest: .venv-oldest/.done
 
 # Into build/site, to be read without a server or a network. A warning is an error.
 docs: .venv/.docs
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/site
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -c docs -d build/doctrees . build/site
 	@echo "Open build/site/index.html"
 
 bench: .venv/.bench
