@@ -329,9 +329,9 @@ class PruningPath:
         smallest_first = tolerance is not None or one_standard_error
         keys = (losses, self.n_nodes) if smallest_first else (self.n_nodes, losses)
         ranked = np.lexsort(keys)
-        return self._first_within(budget, ranked[allowed[ranked]])
+        return self._first_within(budget, ranked[allowed[ranked]], smallest_first)
 
-    def _first_within(self, budget: Budget, ranked: NDArray[np.int64]) -> int:
+    def _first_within(self, budget: Budget, ranked: NDArray[np.int64], by_quality: bool) -> int:
         """Return the first of some points whose model, when it is made, keeps to the budget."""
         if budget.max_bytes is not None and ranked.size:
             ranked = ranked[self.n_nodes[ranked] <= self._nodes_within(budget, ranked)]
@@ -339,8 +339,9 @@ class PruningPath:
             if budget.allows(self[int(index)]):
                 return int(index)
         least = self[int(np.argmin(self.n_nodes))]
+        and_else = " and to what else was asked" if by_quality else ""
         raise ValueError(
-            f"No point of the path keeps to {budget} and to what else was asked. The smallest has "
+            f"No point of the path keeps to {budget}{and_else}. The smallest has "
             f"{least.n_nodes} nodes in {least.n_trees} trees and takes {least.n_bytes} bytes."
         )
 

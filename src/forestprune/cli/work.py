@@ -91,7 +91,11 @@ class Work:
         line = f"pruned with {len(self.rows):,} rows{towards}"
         if self.held_out is None:
             return f"{line}; none are held out."
-        return f"{line}; {use} {len(self.held_out):,} others: {division}."
+        line = f"{line}; {use} {len(self.held_out):,} others: {division}."
+        if division.file is not None or not self.labelled:
+            return line
+        # A model is far better on rows that it was trained on than on any others.
+        return f"{line} If the model was trained on all of them, give others with --validation."
 
 
 def prepare(
