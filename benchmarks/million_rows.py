@@ -100,16 +100,16 @@ def fit_models(folder: Path, X: np.ndarray, y: np.ndarray) -> dict[str, Path]:
     rows = DataFrame(X, columns=[f"f{j}" for j in range(COLUMNS)], copy=False)
     files = {
         "XGBoost, 200 trees of depth 6": folder / "xgboost.json",
-        "LightGBM, 300 trees of 31 leaves": folder / "lightgbm.txt",
-        "random forest, 100 trees": folder / "forest.joblib",
+        "LightGBM, 200 trees of 31 leaves": folder / "lightgbm.txt",
+        "random forest, 50 deep trees": folder / "forest.joblib",
     }
     xgboost, lightgbm, forest = files.values()
     XGBRegressor(n_estimators=200, max_depth=6).fit(rows, y).save_model(xgboost)
-    LGBMRegressor(n_estimators=300, verbose=-1).fit(rows, y).booster_.save_model(lightgbm)
-    some = min(len(y), 50_000)
+    LGBMRegressor(n_estimators=200, verbose=-1).fit(rows, y).booster_.save_model(lightgbm)
+    some = min(len(y), 20_000)
     joblib.dump(
         RandomForestRegressor(
-            100, max_samples=some, max_features=1 / 3, min_samples_leaf=5, n_jobs=-1, random_state=0
+            50, max_samples=some, max_features=1 / 3, min_samples_leaf=5, n_jobs=-1, random_state=0
         ).fit(rows, y),
         forest,
     )
@@ -221,7 +221,14 @@ def main() -> None:
         parquet.write_table(few, folder / "few.parquet")
         del X, y
         lines = [
-            measure(folder, model, path, rows, args.rows, ["--max-nodes", "500"])
+            measure(
+                folder,
+                model,
+                path,
+                rows,
+                args.rows,
+                ["--max-nodes", "500", "--shrinkage", "100", "--n-alphas", "20"],
+            )
             for model, path in models.items()
             for rows in files
         ]

@@ -173,6 +173,56 @@ def test_help_and_version():
     assert "Usage" in succeeds().stdout
 
 
+def test_help_says_what_the_program_ends_with():
+    text = " ".join(call("--help").stdout.replace("│", " ").split())
+    assert "0 if all went well, 1 if not, 2 if it was called wrongly, 130 if it was stopped" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["pr"], ["prune"]),
+        ([""], ["inspect", "prune", "path", "demo", "bench"]),
+        (["prune", "--max-n"], ["--max-nodes"]),
+        (["prune", "--rule", ""], ["subtree", "layer"]),
+    ],
+)
+def test_shells_complete_commands_options_and_choices(words, expected):
+    asked = {
+        "_FORESTPRUNE_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(["forestprune", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    code, stdout, stderr = run(env=asked)
+    assert code == 0
+    assert set(expected) <= set(stdout.split())
+    assert stderr == ""
+
+
+def test_completion_is_installed_for_the_program_by_its_name(tmp_path):
+    env = {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    code, stdout, _ = run("--show-completion", "bash", env=env)
+    assert code == 0
+    assert "_FORESTPRUNE_COMPLETE=complete_bash" in stdout
+    assert run("--install-completion", "bash", env=env)[0] == 0
+    installed = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any("-F _forestprune_completion forestprune" in p.read_text() for p in installed)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["inspect", "nowhere.json", "--json"],
+        ["prune", "nowhere.json", "no.csv", "--target", "y", "-o", "s.json", "--json"],
+        ["path", "nowhere.json", "no.csv", "--target", "y", "--json"],
+    ],
+)
+def test_errors_for_machines_are_one_line_on_stderr(args, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fails(tmp_path, *args, match="no file nowhere.json")
+    fails(tmp_path, "bench", "--json", "--rows", "1", code=2, match="--rows")
+
+
 def test_help_says_the_defaults_that_depend():
     text = " ".join(call("prune", "--help").stdout.replace("│", " ").split())
     assert "(default: 0.25; with --alpha 0)" in text
@@ -1030,10 +1080,10 @@ def test_names_that_look_like_markup(tmp_path):
     fails(tmp_path, *args, "-o", tmp_path / "t.joblib", match="lacks .*'<script>'")
 
 
-def test_two_thousand_features(tmp_path):
+def test_ten_thousand_features(tmp_path):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(60, 2000)), columns=[f"f{j}" for j in range(2000)])
-    y = X["f7"] + X["f1999"]
+    X = pd.DataFrame(rng.normal(size=(60, 10000)), columns=[f"f{j}" for j in range(10000)])
+    y = X["f7"] + X["f9999"]
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
     joblib.dump(model, tmp_path / "m.joblib")
     X.assign(y=y)[["y", *X.columns[::-1]]].to_csv(tmp_path / "rows.csv", index=False)
@@ -1044,7 +1094,7 @@ def test_two_thousand_features(tmp_path):
     same = fp.prune(model, X_fit, y_fit, max_nodes=15, X_val=X_val, y_val=y_val)
     np.testing.assert_allclose(joblib.load(out).predict(X), same.predict(X))
     X.iloc[:, :-3].assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
-    line = fails(tmp_path, *args, "-o", tmp_path / "t.joblib", match="lacks .*'f1997', 'f1998'")
+    line = fails(tmp_path, *args, "-o", tmp_path / "t.joblib", match="lacks .*'f9997', 'f9998'")
     assert len(line) < 500
 
 

@@ -3,6 +3,8 @@
 
 def main() -> None:
     """Run the program."""
+    from forestprune.cli import trial
     from forestprune.cli.app import app
 
-    app()
+    trial.alone = True
+    app(prog_name="forestprune")  # also as python -m forestprune

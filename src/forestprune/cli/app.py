@@ -58,6 +58,8 @@ app = typer.Typer(
     cls=Program,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog="Ends with 0 if all went well, 1 if not, 2 if it was called wrongly, 130 if it was "
+    "stopped. Errors are one line on stderr, results alone go to stdout.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

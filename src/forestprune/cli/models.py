@@ -5,7 +5,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forestprune.cli.failures import CommandError, WrongCallError
+from forestprune import progress
+from forestprune.cli.failures import CommandError, WrongCallError, describe, is_meant_for_users
+from forestprune.cli.trial import silent_libraries, try_to_read
 
 if TYPE_CHECKING:
     from forestprune.pruned import PrunedForest
@@ -22,7 +24,24 @@ def read_source(path: Path, *, trust: bool) -> "Source":
             f"{path} is a pickle, and loading one can run any code that is in it. If you know who "
             "wrote it, add --trust."
         )
-    return Source.of(path)
+    try:
+        try_to_read(path, Source.of)
+        with silent_libraries(), progress.bar("reading the model", None):
+            return Source.of(path)
+    except CommandError:
+        raise
+    except Exception as error:
+        # A damaged file may end in any error, and what it is about may not say where.
+        if str(path) in str(error):
+            raise
+        words = describe(error) if is_meant_for_users(error) else _shortly(error)
+        raise CommandError(f"{path} cannot be used: {words}") from error
+
+
+def _shortly(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    words = ": ".join([type(error).__name__, *lines[:1]])
+    return f"it is damaged, or no model ({words})."
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
@@ -80,4 +99,5 @@ def write_small(small: "PrunedForest", path: Path, *, force: bool) -> None:
     from forestprune import registry
 
     check_new_file(path, force=force)  # it may have come about meanwhile
-    registry.save_model(small.forest if path.suffix == ".npz" else small.to_native(), path)
+    with silent_libraries(), progress.bar("writing the model", None):
+        registry.save_model(small.forest if path.suffix == ".npz" else small.to_native(), path)

@@ -63,6 +63,12 @@ def parse_model(text: str) -> ModelText:
             "A LightGBM model text must begin with 'tree' and have a line 'end of trees'; "
             "this one is damaged, or is something else."
         )
+    if "\0" in text:
+        # There the text would end for LightGBM, which then looks for the rest beyond it.
+        raise InvalidForestError(
+            "A LightGBM model text must be nothing but text, but this one has zero bytes in it; it "
+            "is damaged."
+        )
     start = end if start < 0 else start
     header = {}
     for line in text[:start].split("\n"):

@@ -1,0 +1,83 @@
+"""Files that only a library can read: tried in a process of its own, which they may end.
+
+One wrong bit in a file of XGBoost, LightGBM or CatBoost is enough for some of their readers to
+write beyond an array, and no error can be caught then.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from forestprune.cli.failures import CommandError
+
+ENDINGS = (".json", ".ubj", ".txt", ".cbm")
+"""Of the files that are tried; pickles may do things that must not be done twice."""
+
+alone = False
+"""Whether this process runs one command and nothing else, so that a copy of it is safe."""
+
+
+def try_to_read(path: Path, read: Callable[[Path], Any]) -> None:
+    """Refuse a file that ends the process that reads it."""
+    # Elsewhere a copy of a process cannot be made, or may not call what has been loaded.
+    if not alone or sys.platform != "linux" or path.suffix.lower() not in ENDINGS:
+        return
+    copy = os.fork()
+    if copy == 0:
+        _read_and_end(path, read)
+    _, status = os.waitpid(copy, 0)
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        raise CommandError(
+            f"{path} is damaged: the library that reads it ended the process that tried to "
+            f"({name}). Write the model again."
+        )
+
+
+def _read_and_end(path: Path, read: Callable[[Path], Any]) -> None:
+    """Read a file, whatever comes of it: what is wrong with it is said later."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with silent_libraries():
+            read(path)
+    finally:
+        os._exit(0)
+
+
+@contextmanager
+def silent_libraries() -> Iterator[None]:
+    """Let nothing through that a library writes to stdout or stderr past Python."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    kept = {number: os.dup(number) for number in (1, 2)}
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    stderr = sys.stderr
+    ours = _number_of(stderr) == 2
+    try:
+        for number in kept:
+            os.dup2(nowhere, number)
+        if ours:  # what Python says, such as how far it has come, goes on
+            sys.stderr = os.fdopen(os.dup(kept[2]), "w", encoding=stderr.encoding)
+        yield
+    finally:
+        if ours:
+            sys.stderr.close()
+            sys.stderr = stderr
+        for number, copy in kept.items():
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
+
+
+def _number_of(stream: Any) -> int | None:
+    try:
+        number: int = stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+    return number
