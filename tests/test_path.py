@@ -1,11 +1,16 @@
 """The path: its grid, its points, scores, choosing, saving."""
 
+import joblib
 import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from sklearn.datasets import make_friedman1
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,6 +20,7 @@ import forestprune as fp
 from forestprune.descent import Descent
 from forestprune.options import Options
 from forestprune.path import Budget, PruningPath, Validation
+from forestprune.pruned import file_size
 from forestprune.solver import Solver
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
@@ -304,3 +310,15 @@ def test_damaged_paths_are_refused(path, tmp_path, name, change):
     np.savez(tmp_path / "path.npz", **arrays)
     with pytest.raises(fp.InvalidForestError, match="does not hold a pruning path"):
         PruningPath.load(tmp_path / "path.npz")
+
+
+@pytest.mark.parametrize(
+    "model", [RandomForestRegressor(3, random_state=0), HistGradientBoostingRegressor(max_iter=3)]
+)
+def test_bytes_are_those_of_the_file(model, tmp_path):
+    model.fit(X, Y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    assert file_size(model) == (tmp_path / "model.joblib").stat().st_size
+    forest = fp.Forest.from_model(model)
+    forest.save(tmp_path / "forest.npz")
+    assert file_size(forest) == (tmp_path / "forest.npz").stat().st_size

@@ -205,6 +205,25 @@ class PrunedForest:
         )
 
 
+class _Counter(io.RawIOBase):
+    """A file that only counts: of a large model nobody wants a second copy in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self._size += size
+        return size
+
+    def tell(self) -> int:
+        return self._size
+
+
 def file_size(model: Any, ending: str = ".joblib") -> int:
     """Return how large the file of a model is in the format that `ending` names.
 
@@ -212,7 +231,7 @@ def file_size(model: Any, ending: str = ".joblib") -> int:
     """
     is_forest = isinstance(model, Forest)
     if ending == ".joblib" and not is_forest:
-        file = io.BytesIO()
+        file = _Counter()
         joblib.dump(model, file)
         return file.tell()
     with tempfile.TemporaryDirectory() as folder:
