@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import r2_score
 
 from forestprune.forest import Forest
 from forestprune.path import PruningPath
@@ -104,6 +103,8 @@ def _error(
     """Return R squared of both models where it tells most: further rows, rows held out, or none."""
     validation = path.validation
     if X is not None and y is not None:
+        from sklearn.metrics import r2_score
+
         rows = path.source.transform(X)
         target = path.source.target(rows, y)
         scores = [
