@@ -12,7 +12,6 @@ from strategies import alphas, cases
 
 from forestprune import Forest, encode, problem, subtree_descent
 from forestprune.descent import Descent
-from forestprune.steps import tree_steps
 from forestprune.subtree_descent import SubtreeDescent
 from forestprune.subtrees import Subtrees, kept_nodes, layers_as_subtrees, pack, read_trees, unpack
 
@@ -291,7 +290,7 @@ def test_held_trees_do_not_change():
 @given(case=cases(), data=st.data())
 def test_masks_splits_and_nodes_say_the_same(case, data):
     forest = case.forest
-    trees = read_trees(forest, tree_steps(forest)._replace(weight=np.ones(forest.n_nodes)))
+    trees = read_trees(forest, np.ones(forest.n_nodes))
     masks = [
         naive.kept_mask(root, data.draw(st.sampled_from(list(naive.prunings(root)))))
         for root in case.roots

@@ -13,10 +13,12 @@ from typing import Any
 _FILES = {
     "add_up_rows": "sums",
     "add_leaves": "leaves",
+    "assign_slots": "overlaps",
     "average_adds": "subtrees",
     "average_up": "sums",
     "best_subtrees": "subtrees",
     "choose_trunks": "trunks",
+    "count_overlaps": "overlaps",
     "cut_trees": "layers",
     "encode_trees": "routing",
     "ends_at": "sketch",
@@ -25,6 +27,7 @@ _FILES = {
     "fill_tables": "columns",
     "fill_trunks": "trunks",
     "first_fault": "structure",
+    "gains_of_whole": "trunks",
     "guess_layers": "layers",
     "keep_nodes": "structure",
     "level_order": "structure",
@@ -34,15 +37,14 @@ _FILES = {
     "number_leaves": "leaves",
     "predict_rows": "routing",
     "price_choices": "layers",
+    "refit_by_overlaps": "overlaps",
     "refit_values": "subtrees",
     "replace_columns": "columns",
     "set_subtrees": "subtrees",
     "sketch_layers": "sketch",
-    "spread_below": "trunks",
     "sum_leaves": "leaves",
     "sweep_layers": "layers",
     "sweep_subtrees": "subtrees",
-    "trunks_hold": "trunks",
 }
 
 
