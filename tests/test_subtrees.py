@@ -154,6 +154,8 @@ def test_no_single_tree_can_improve_the_result(case, alpha, shrinkage, data):
         twin.square(residual) / twin.variation, rel=1e-8, abs=1e-9
     )
     np.testing.assert_array_equal(solution.depths, solution.subtrees.depths(case.forest))
+    # What counts as a gain is more than TOLERANCE where targets hardly vary beside what they are.
+    least = descent.problem.split_price(alpha).least / descent.problem.variation
     for i, added in enumerate(per_tree):
         rest = residual + added
         alone = row_adds(case, solution.subtrees.without(case.forest, np.arange(3) != i))[1]
@@ -165,7 +167,7 @@ def test_no_single_tree_can_improve_the_result(case, alpha, shrinkage, data):
         present = (twin.square(residual) - twin.square(rest)) / twin.variation
         present += alpha * paid[mine].sum() / twin.K
         present += (twin.shrinkage or 0.0) * alone / twin.variation
-        assert present <= twin.best(i, rest, alpha) + 2 * TOLERANCE + 1e-9 * (1 + objective)
+        assert present <= twin.best(i, rest, alpha) + 2 * least + 1e-9 * (1 + objective)
 
 
 @given(case=cases(joint=(None,)), alpha=alphas, shrinkage=shrinkages)

@@ -13,7 +13,7 @@ from forestprune.leaf_fit import Leaves
 from forestprune.problem import Problem
 from forestprune.subtrees import Subtrees, kept_nodes, read_trees
 from forestprune.threads import Crew, split_range
-from forestprune.trunks import Trunks
+from forestprune.trunks import Coarse, Trunks
 from forestprune.validation import seal
 
 SMALLEST_ALPHA = 1e-5
@@ -22,7 +22,7 @@ SMALLEST_ALPHA = 1e-5
 VALUE_SWEEPS = 25
 """Sweeps at most that refit values only, between two that may change the shape of trees."""
 
-AHEAD = 0.2
+AHEAD = 0.1
 """How far alpha may fall until trunks are chosen anew."""
 
 DEEP = 0.2
@@ -30,6 +30,9 @@ DEEP = 0.2
 
 LARGE = 100_000
 """Nodes of all trees from which on trunks pay: in a new installation they have to be compiled."""
+
+FEWEST_ROWS = 15.0
+"""Coarse trees pay if they leave out what is below nodes of so many rows, or more."""
 
 FEW_LEAVES = 1024
 """Leaves kept up to which values are refitted by overlaps."""
@@ -74,6 +77,9 @@ class SubtreeDescent:
         self._trunks = self._whole = Trunks.whole(self.trees, codes)
         self._costs = problem.split_costs
         self._serve_to = np.inf  # the alpha down to which the trunks were chosen
+        self._coarse: Coarse | None = None
+        rows = float(self.trees.weight[self.trees.offsets[:-1]].max(initial=0.0))
+        self._rows_per_cost = rows * float(self._costs.sum()) / max(self._costs.size, 1)
         self._deep = self.trees.weight.size > max(LARGE, DEEP * codes.size)
         self._overlaps = Overlaps(
             weight=np.zeros((FEW_LEAVES, FEW_LEAVES)),
@@ -189,13 +195,11 @@ class SubtreeDescent:
         """Refit the values of some trees that are kept, in the shape they have."""
         trunks, cut = self._trunks, self._cut
         weight, trees, overlaps = self._row_weight, trunks.trees, self._overlaps
-        fresh, slot = np.empty(FEW_LEAVES, np.bool_), np.empty(trees.leaf.size, np.int32)
-        size = -1
-        if cut.n_ends[order].sum() <= FEW_LEAVES:
-            size = kernels.assign_slots(trees, trunks.nodes, cut, order, overlaps, slot, fresh)
-        if size < 0:
+        if cut.n_ends[order].sum() > FEW_LEAVES:
             kernels.refit_values(weight, trees, cut, price, order, VALUE_SWEEPS)
             return
+        fresh, slot = np.empty(FEW_LEAVES, np.bool_), np.empty(trees.leaf.size, np.int32)
+        size = kernels.assign_slots(trees, trunks.nodes, cut, order, overlaps, slot, fresh)
         kernels.count_overlaps(weight, trees, cut, order, overlaps, slot, fresh)
         kernels.refit_by_overlaps(
             weight, trees, cut, price, order, overlaps, slot, size, VALUE_SWEEPS
@@ -222,21 +226,52 @@ class SubtreeDescent:
 
     def _trunks_hold(self, alpha: float, order: NDArray[np.int64]) -> bool:
         """Tell whether some trees could not gain by what their trunks leave out either."""
-        now, whole = self._trunks, self._whole
+        now, whole, cut = self._trunks, self._whole, self._cut
         if now is whole:
             return True
-        price, gain = self.problem.split_price(alpha), np.empty(self.order.size)
-        arguments = (price, self._cut, now.trees, now.nodes, now.inside, gain)
-        self._share(kernels.gains_of_whole, whole.codes, whole.trees, *arguments)
+        price, gain = self.problem.split_price(alpha), np.full(self.order.size, np.inf)
+        coarse = self._coarse_at(price)
+        if coarse is not None:
+            trunks, square = coarse.trunks, np.empty(cut.residual.shape[1])
+            kernels.square_rows(self._row_weight, cut.residual, square)
+            cheaper = price._replace(cost=coarse.split_costs)
+            bounds = (cheaper, coarse.spread, coarse.cost)
+            known = (cut, now.trees, now.nodes, coarse.place, gain)
+            self._share(kernels.gains_at_most, trunks.codes, square, trunks.trees, *bounds, *known)
+        # What may gain by that bound is looked at closely.
+        some = order[gain[order] > price.least]
+        arguments = (whole.codes, whole.trees, price, cut, now.trees, now.nodes, now.inside, gain)
+        pieces = split_range(some.size, self._pieces())
+        self._crew.run(
+            kernels.gains_of_whole, [(some[first:last], *arguments) for first, last in pieces]
+        )
         return bool((gain[order] <= price.least).all())
+
+    def _coarse_at(self, price: SplitPrice) -> Coarse | None:
+        """Return coarse trees that leave out what hardly gains its cost, if that is much."""
+        square = self.problem.loss(self._cut.residual) * self.problem.variation
+        # As many rows as have n / (n + shrinkage) of their squares worth a split.
+        worth = price.alpha * self._rows_per_cost / square if square > 0.0 else 0.0
+        rows = 0.5 * (worth + np.sqrt(worth * (worth + 4.0 * price.shrinkage)))
+        if rows < FEWEST_ROWS:
+            return None
+        if self._coarse is None:
+            self._coarse = Coarse(self._whole, self.problem.split_costs, self._share)
+        # A little fewer than that serve for lower alphas too.
+        if not 0.65 <= rows / self._coarse.rows <= 4.0:
+            self._coarse.cut(0.7 * rows)
+        return self._coarse
 
     def _share(self, kernel: Callable[..., None], *arguments: Any) -> None:
         """Call a kernel that goes through trees by their numbers, some in each thread."""
-        size, n_trees = self._whole.codes.size + self._whole.nodes.size, self.order.size
+        pieces = split_range(self.order.size, self._pieces())
+        self._crew.run(kernel, [(first, last, *arguments) for first, last in pieces])
+
+    def _pieces(self) -> int:
+        """Return into how many pieces to cut what is done for all trees."""
+        size = self._whole.codes.size + self._whole.nodes.size
         # Some more pieces than threads: trees differ, and so do cores.
-        pieces = 4 * self._crew.size if self._crew.size > 1 and size > SHARED else 1
-        tasks = [(first, last, *arguments) for first, last in split_range(n_trees, pieces)]
-        self._crew.run(kernel, tasks)
+        return 4 * self._crew.size if self._crew.size > 1 and size > SHARED else 1
 
     def solution(self, alpha: float) -> Solution:
         """Return what is kept now, with its objective."""

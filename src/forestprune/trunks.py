@@ -102,3 +102,51 @@ class Trunks:
         )
         kernels.number_all_ends(other.trees, moved)
         return moved
+
+
+class Coarse:
+    """Trees without the nodes below those of few rows, and what these could gain at most.
+
+    Attributes
+    ----------
+    rows : float
+        Nodes are split if they have more weight than this; roots are in any case.
+    trunks : Trunks
+    place : int32 array of shape (n_nodes,)
+        Where a node of the forest stands in its tree; -1 if it does not.
+    split_costs : float64 array
+        What the splits cost that are left.
+    spread, cost : float64 arrays
+        Of the leaves: see `kernels.gains_at_most`.
+    """
+
+    def __init__(
+        self, whole: Trunks, costs: NDArray[np.float64], share: Callable[..., None]
+    ) -> None:
+        trees = whole.trees
+        first = (trees.offsets - np.arange(trees.offsets.size)) // 2
+        node = np.repeat(trees.offsets[:-1], np.diff(first)) + trees.split
+        self._whole, self._costs, self._share = whole, costs, share
+        self._weight = trees.weight[node]
+        self._weight[first[:-1][np.diff(first) > 0]] = np.inf  # roots
+        self._cost = np.full(trees.weight.size, np.inf)
+        self._cost[node] = costs
+        self._spread = np.empty(trees.weight.size)
+        share(kernels.spread_below, trees, self._spread)
+        self.place = np.full(trees.weight.size, -1, np.int32)
+        self.rows = np.nan
+        self.trunks = whole
+
+    def cut(self, rows: float) -> None:
+        """Leave out what is below nodes of so many rows."""
+        if self.trunks is not self._whole:
+            self.place[self.trunks.nodes] = -1
+        whole, self.rows = self._whole, rows
+        some = self._weight > rows
+        self.trunks = trunks = Trunks.of(whole.trees, whole.codes, some, self._share)
+        self.split_costs = self._costs[trunks.splits]
+        starts = np.repeat(trunks.trees.offsets[:-1], np.diff(trunks.trees.offsets))
+        self.place[trunks.nodes] = np.arange(trunks.nodes.size) - starts
+        starts = np.repeat(trunks.trees.offsets[:-1], np.diff(trunks.trees.first_leaf))
+        leaves = trunks.nodes[starts + trunks.trees.leaf]
+        self.spread, self.cost = self._spread[leaves], self._cost[leaves]

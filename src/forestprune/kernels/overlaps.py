@@ -18,8 +18,8 @@ def assign_slots(trees, nodes, cut, order, overlaps, slot, fresh):
     """Write the slots of the nodes where the rows of some trees end, as they stand in cut.ends.
 
     nodes[v] is the forest's number of node v of `trees`, to which slots belong. Those of nodes that
-    are no longer among them are given away; `fresh` tells which slots are new. Returns how many
-    slots there are up to the last one, or -1 if there are too few.
+    are no longer among them are given away; `fresh` tells which slots are new. There must be no
+    fewer slots than such nodes. Returns how many there are up to the last one in use.
     """
     capacity = overlaps.node.size
     used = np.zeros(capacity, np.bool_)
@@ -42,10 +42,8 @@ def assign_slots(trees, nodes, cut, order, overlaps, slot, fresh):
             node = nodes[trees.offsets[i] + cut.ends[j]]
             here = overlaps.slot_of[node] - 1
             if here < 0:
-                while free < capacity and overlaps.node[free] >= 0:
+                while overlaps.node[free] >= 0:
                     free += 1
-                if free == capacity:
-                    return -1
                 here = free
                 fresh[here] = True
                 overlaps.node[here] = node

@@ -59,23 +59,19 @@ def look_at(codes, trees, cut, i, in_leaf, spare, total):
 
 
 @kernel
-def decide(trees, price, i, share, discount, total, best, keep):
-    """Find the best pruning of tree i: keep[s] tells whether split s is kept if it is reached.
+def worth_of_nodes(trees, price, i, share, total, best):
+    """Write into best[v] what node v of tree i is worth as a leaf; a lone root adds nothing.
 
-    total[o, v] must be known for the leaves; it is filled in for the other nodes. Writes what the
-    best of the tree from node v on is worth into best[v]; returns what the tree is worth if its
-    root is split. Squares of what is added count by `share`, costs by `discount`: 1 and 1 for the
-    problem as it is.
+    total[o, v] must be known for the leaves; it is filled in for the other nodes. Squares of what
+    is added count by `share`.
     """
     a, b = trees.offsets[i], trees.offsets[i + 1]
-    split = splits_of(trees, i)
-    cost, rate = price.cost[(a - i) // 2 : (b - i - 1) // 2], discount * price.alpha
     weight = trees.weight[a:b]
     for v in range(b - a):
         best[v] = 0.0
     for o in range(total.shape[0]):
         sums, origin = total[o], trees.origin[o][a:b]
-        add_up_splits(split, sums)
+        add_up_splits(splits_of(trees, i), sums)
         if price.refit:
             for v in range(b - a):
                 n = share * weight[v] + price.shrinkage
@@ -87,8 +83,19 @@ def decide(trees, price, i, share, discount, total, best, keep):
             for v in range(b - a):
                 f = origin[v]
                 best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
-    # A lone root adds nothing.
     best[0] = 0.0
+
+
+@kernel
+def best_below(trees, price, i, discount, best, keep):
+    """Find the best pruning of tree i: keep[s] tells whether split s is kept if it is reached.
+
+    best[v] must be what node v is worth as a leaf, and becomes what the best of the tree from v on
+    is worth. Returns what the tree is worth if its root is split. Costs count by `discount`.
+    """
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    split = splits_of(trees, i)
+    cost, rate = price.cost[(a - i) // 2 : (b - i - 1) // 2], discount * price.alpha
     below = np.inf
     for k in range(split.size):
         s = np.uint64(split.size - 1 - k)
@@ -98,6 +105,13 @@ def decide(trees, price, i, share, discount, total, best, keep):
         keep[s] = below < here
         best[split[s]] = min(below, here)
     return below
+
+
+@kernel
+def decide(trees, price, i, share, discount, total, best, keep):
+    """Find the best pruning of tree i, squares and costs counted in part: 1 and 1 as they are."""
+    worth_of_nodes(trees, price, i, share, total, best)
+    return best_below(trees, price, i, discount, best, keep)
 
 
 @kernel

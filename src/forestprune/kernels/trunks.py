@@ -50,7 +50,7 @@ def _worth_now(trees, price, cut, now, nodes, i, total):
 
 
 @kernel
-def gains_of_whole(start, stop, codes, trees, price, cut, now, nodes, inside, gain):
+def gains_of_whole(some, codes, trees, price, cut, now, nodes, inside, gain):
     """Write into gain[i] what the best pruning of some trees, not of their trunks, would gain.
 
     nodes[v] is the forest's number of node v of the trunks `now`; the rest as in `choose_trunks`.
@@ -58,7 +58,7 @@ def gains_of_whole(start, stop, codes, trees, price, cut, now, nodes, inside, ga
     outputs, size = trees.origin.shape[0], largest_tree(trees)
     in_leaf, best, spare = np.empty(size), np.empty(size), np.empty((3, FEW))
     total, keep = np.empty((outputs, size)), np.empty(size, np.bool_)
-    for i in range(start, stop):
+    for i in some:
         _look_at_whole(codes, trees, cut, now, inside, i, in_leaf, spare, total)
         root = decide(trees, price, i, 1.0, 1.0, total, best, keep)
         gain[i] = _worth_now(trees, price, cut, now, nodes, i, total) - min(root, 0.0)
