@@ -16,6 +16,11 @@ from forestprune.subtree_descent import SubtreeDescent
 ROWS, TREES = (60, 4) if INTERPRETED else (400, 12)
 
 
+@pytest.fixture(autouse=True)
+def _few_rows_are_many(monkeypatch):
+    monkeypatch.setattr(subtree_descent, "MANY_ROWS", 0)
+
+
 @given(case=cases(), steps=st.lists(alphas, min_size=1, max_size=4), data=st.data())
 def test_overlaps_are_the_rows_that_leaves_share(case, steps, data):
     descent = SubtreeDescent(pose(case, data.draw(st.sampled_from([0.0, 5.0]))))

@@ -22,9 +22,10 @@ TOLERANCE = 1e-10
 
 @pytest.fixture(autouse=True)
 def _exact(monkeypatch):
-    """Let values, too, be improved as far as can be; let small forests have trunks."""
+    """Let values, too, be improved as far as can be; treat small forests as large ones."""
     monkeypatch.setattr(problem, "VALUE_TOLERANCE", TOLERANCE)
     monkeypatch.setattr(subtree_descent, "LARGE", 0)
+    monkeypatch.setattr(subtree_descent, "MANY_ROWS", 0)
 
 
 def pose(case, shrinkage, node_costs=None):

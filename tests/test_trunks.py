@@ -20,6 +20,7 @@ ROWS, TREES = (60, 4) if INTERPRETED else (400, 12)
 @pytest.fixture(autouse=True)
 def _small_forests_have_trunks(monkeypatch):
     monkeypatch.setattr(subtree_descent, "LARGE", 0)
+    monkeypatch.setattr(subtree_descent, "MANY_ROWS", 0)
 
 
 def begun(case, shrinkage, alpha, begin):

@@ -37,6 +37,9 @@ FEWEST_ROWS = 15.0
 FEW_LEAVES = 1024
 """Leaves kept up to which values are refitted by overlaps."""
 
+MANY_ROWS = 100_000
+"""Rows times trees from which on overlaps pay: in a new installation they have to be compiled."""
+
 SHARED = 50_000
 """Rows and nodes, all trees together, from which on going through them is shared by threads."""
 
@@ -195,7 +198,7 @@ class SubtreeDescent:
         """Refit the values of some trees that are kept, in the shape they have."""
         trunks, cut = self._trunks, self._cut
         weight, trees, overlaps = self._row_weight, trunks.trees, self._overlaps
-        if cut.n_ends[order].sum() > FEW_LEAVES:
+        if cut.n_ends[order].sum() > FEW_LEAVES or trunks.codes.size < MANY_ROWS:
             kernels.refit_values(weight, trees, cut, price, order, VALUE_SWEEPS)
             return
         fresh, slot = np.empty(FEW_LEAVES, np.bool_), np.empty(trees.leaf.size, np.int32)
