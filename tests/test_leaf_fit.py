@@ -13,7 +13,6 @@ from forestprune import Forest, encode
 from forestprune.leaf_fit import LeafFit, Leaves
 from forestprune.polish import Polisher
 from forestprune.problem import pose
-from forestprune.steps import measured_steps
 from forestprune.subtrees import Subtrees, layers_as_subtrees, read_trees
 
 
@@ -51,7 +50,7 @@ def leaf_columns(case, subtrees):
 def test_leaves_are_columns(case, data):
     subtrees = drawn_subtrees(case, data)
     encoding = encode(case.forest, case.X, sample_weight=case.weights)
-    trees = read_trees(case.forest, measured_steps(encoding, 1))
+    trees = read_trees(case.forest, encoding.node_weights)
     leaves = Leaves.of(encoding.codes, trees, subtrees.splits(trees))
     nodes, matrix = leaf_columns(case, subtrees)
     assert sorted(leaves.node) == sorted(nodes)
@@ -79,7 +78,7 @@ def test_leaves_are_columns(case, data):
 def test_values_solve_their_equations(case, data, shrinkage, direct, constant):
     subtrees = drawn_subtrees(case, data)
     problem = pose(encode(case.forest, case.X, sample_weight=case.weights), case.y)
-    trees = read_trees(case.forest, problem.steps)
+    trees = read_trees(case.forest, problem.encoding.node_weights)
     leaves = Leaves.of(problem.encoding.codes, trees, subtrees.splits(trees))
     rng = np.random.default_rng(0)
     outputs, columns = case.forest.n_outputs, leaves.node.size
@@ -123,7 +122,7 @@ def test_many_leaves_are_fitted_as_few_are():
     X, y = make_friedman1(300, noise=1.0, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(30, max_depth=6, random_state=0).fit(X, y))
     problem = pose(encode(forest, X), y, shrinkage=10.0)
-    trees = read_trees(forest, problem.steps)
+    trees = read_trees(forest, problem.encoding.node_weights)
     kept = layers_as_subtrees(forest, np.full(30, 4)).splits(trees)
     losses = []
     for direct in (True, False):

@@ -12,7 +12,6 @@ from strategies import alphas, cases
 
 from forestprune import Forest, encode, problem, subtree_descent
 from forestprune.descent import Descent
-from forestprune.steps import tree_steps
 from forestprune.subtree_descent import SubtreeDescent
 from forestprune.subtrees import Subtrees, kept_nodes, layers_as_subtrees, pack, read_trees, unpack
 
@@ -23,9 +22,10 @@ TOLERANCE = 1e-10
 
 @pytest.fixture(autouse=True)
 def _exact(monkeypatch):
-    """Let values, too, be improved as far as can be; let small forests have trunks."""
+    """Let values, too, be improved as far as can be; treat small forests as large ones."""
     monkeypatch.setattr(problem, "VALUE_TOLERANCE", TOLERANCE)
     monkeypatch.setattr(subtree_descent, "LARGE", 0)
+    monkeypatch.setattr(subtree_descent, "MANY_ROWS", 0)
 
 
 def pose(case, shrinkage, node_costs=None):
@@ -155,6 +155,8 @@ def test_no_single_tree_can_improve_the_result(case, alpha, shrinkage, data):
         twin.square(residual) / twin.variation, rel=1e-8, abs=1e-9
     )
     np.testing.assert_array_equal(solution.depths, solution.subtrees.depths(case.forest))
+    # What counts as a gain is more than TOLERANCE where targets hardly vary beside what they are.
+    least = descent.problem.split_price(alpha).least / descent.problem.variation
     for i, added in enumerate(per_tree):
         rest = residual + added
         alone = row_adds(case, solution.subtrees.without(case.forest, np.arange(3) != i))[1]
@@ -166,7 +168,7 @@ def test_no_single_tree_can_improve_the_result(case, alpha, shrinkage, data):
         present = (twin.square(residual) - twin.square(rest)) / twin.variation
         present += alpha * paid[mine].sum() / twin.K
         present += (twin.shrinkage or 0.0) * alone / twin.variation
-        assert present <= twin.best(i, rest, alpha) + 2 * TOLERANCE + 1e-9 * (1 + objective)
+        assert present <= twin.best(i, rest, alpha) + 2 * least + 1e-9 * (1 + objective)
 
 
 @given(case=cases(joint=(None,)), alpha=alphas, shrinkage=shrinkages)
@@ -291,7 +293,7 @@ def test_held_trees_do_not_change():
 @given(case=cases(), data=st.data())
 def test_masks_splits_and_nodes_say_the_same(case, data):
     forest = case.forest
-    trees = read_trees(forest, tree_steps(forest)._replace(weight=np.ones(forest.n_nodes)))
+    trees = read_trees(forest, np.ones(forest.n_nodes))
     masks = [
         naive.kept_mask(root, data.draw(st.sampled_from(list(naive.prunings(root)))))
         for root in case.roots

@@ -3,7 +3,7 @@ import threading
 import joblib
 import pytest
 
-from forestprune.threads import run_in_threads, split_range, thread_count
+from forestprune.threads import Crew, run_in_threads, split_range, thread_count
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,39 @@ def test_an_error_ends_what_has_not_begun():
     with pytest.raises(RuntimeError):
         run_in_threads(task, [(number,) for number in range(200)], 2, "testing")
     assert len(begun) < 100
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_crew_does_every_task_once_and_again(n_jobs):
+    crew, lock = Crew(n_jobs), threading.Lock()
+    for count in (20, 1, 0, 7):
+        done = []
+
+        def task(number, name, done=done):
+            with lock:
+                done.append((number, name))
+
+        tasks = [(number, "x") for number in range(count)]
+        crew.run(task, tasks)
+        assert sorted(done) == tasks
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("bad", [0, 5])
+def test_errors_of_a_crew_come_through(n_jobs, bad):
+    def task(number):
+        if number == bad:
+            raise RuntimeError("bad")
+
+    with pytest.raises(RuntimeError, match="bad"):
+        Crew(n_jobs).run(task, [(number,) for number in range(9)])
+
+
+def test_a_crew_does_not_wait_for_threads_that_have_not_begun():
+    crew, gate = Crew(2), threading.Event()
+    busy = crew._pool.submit(gate.wait)
+    done = []
+    crew.run(done.append, [(number,) for number in range(5)])
+    assert done == list(range(5))
+    gate.set()
+    assert busy.result()

@@ -150,7 +150,8 @@ class Polisher:
 
     @cached_property
     def _trees(self) -> Trees:
-        return read_trees(self.problem.encoding.forest, self.problem.steps)
+        encoding = self.problem.encoding
+        return read_trees(encoding.forest, encoding.node_weights)
 
     def equations(
         self, depths: NDArray[np.int64], subtrees: Subtrees | None = None

@@ -1,6 +1,7 @@
 """What is minimised: the objective, what keeping layers costs, and the unit of alpha."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -54,8 +55,6 @@ class Problem:
     Attributes
     ----------
     encoding : Encoding
-    steps : Steps
-        The trees, as kernels read them.
     residual : float64 array of shape (n_outputs, m)
         ``y - b``, times the weight of each row.
     variation : float
@@ -75,10 +74,11 @@ class Problem:
         How the trees' weights are chosen along with their depths; None leaves them at 1.
     alpha2 : float
         Penalty of the weights, if they are chosen.
+    n_jobs : int or None
+        Threads; None takes every core.
     """
 
     encoding: Encoding
-    steps: Steps
     residual: NDArray[np.float64]
     variation: float
     intercept: NDArray[np.float64]
@@ -89,11 +89,17 @@ class Problem:
     shrinkage: float
     joint: Joint | None
     alpha2: float
+    n_jobs: int | None = None
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The trees, as kernels that cut them at a depth read them; others do without."""
+        return measured_steps(self.encoding, self.n_jobs, sketched=self.rule == "layer")
 
     @property
     def depths(self) -> NDArray[np.int64]:
         """Depth of each tree, uncut."""
-        return np.diff(self.steps.first_bound) - 2
+        return self.encoding.forest.depths
 
     def objective(
         self,
@@ -228,7 +234,6 @@ def pose(
     split_costs = seal(np.empty(0)) if rule == "layer" else _split_costs(forest, weighting)
     return Problem(
         encoding=encoding,
-        steps=measured_steps(encoding, n_jobs, sketched=rule == "layer"),
         residual=seal(residual),
         variation=variation,
         intercept=intercept,
@@ -239,6 +244,7 @@ def pose(
         shrinkage=shrinkage,
         joint=joint,
         alpha2=alpha2,
+        n_jobs=n_jobs,
     )
 
 

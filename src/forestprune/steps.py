@@ -1,6 +1,9 @@
 """The trees of a forest as the kernels that cut them read them."""
 
+from itertools import pairwise
+
 import numpy as np
+from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.encoding import Encoding
@@ -9,6 +12,15 @@ from forestprune.kernels.cuts import Steps
 from forestprune.sketch import add_sketch
 from forestprune.threads import run_in_threads, split_range, thread_count
 from forestprune.validation import seal
+
+
+def splits_and_leaves(forest: Forest) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return which nodes are splits and which are leaves, each counted from its tree's root."""
+    is_split = [forest.left[a:b] >= 0 for a, b in pairwise(forest.offsets)]
+    split = [np.flatnonzero(tree).astype(np.uint32) for tree in is_split]
+    leaf = [np.flatnonzero(~tree).astype(np.uint32) for tree in is_split]
+    none = np.empty(0, np.uint32)
+    return seal(np.concatenate([none, *split])), seal(np.concatenate([none, *leaf]))
 
 
 def tree_steps(forest: Forest) -> Steps:
@@ -21,13 +33,12 @@ def tree_steps(forest: Forest) -> Steps:
     step = forest.value - forest.value[np.maximum(parent, 0)]
     step[forest.offsets[:-1]] = 0.0
     step *= np.repeat(forest.scale, sizes)[:, np.newaxis]
-    local = np.arange(forest.n_nodes) - np.repeat(forest.offsets[:-1], sizes)
-    local = local.astype(np.int32)
+    split, leaf = splits_and_leaves(forest)
     counts = [bounds.size for bounds in forest.layers]
     return Steps(
         offsets=forest.offsets,
-        split=seal(local[forest.left >= 0]),
-        leaf=seal(local[forest.left < 0]),
+        split=split,
+        leaf=leaf,
         step=seal(np.ascontiguousarray(step.T)),
         weight=seal(np.empty(0)),
         bounds=seal(np.concatenate([np.empty(0, np.int64), *forest.layers])),

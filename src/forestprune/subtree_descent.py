@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.descent import Solution
-from forestprune.kernels.cuts import Pruning, SplitPrice
+from forestprune.kernels.cuts import Overlaps, Pruning, SplitPrice
 from forestprune.leaf_fit import Leaves
 from forestprune.problem import Problem
 from forestprune.subtrees import Subtrees, kept_nodes, read_trees
-from forestprune.threads import run_in_threads, split_range, thread_count
-from forestprune.trunks import Limits, Trunks
+from forestprune.threads import Crew, split_range
+from forestprune.trunks import Coarse, Trunks
 from forestprune.validation import seal
 
 SMALLEST_ALPHA = 1e-5
@@ -22,7 +22,7 @@ SMALLEST_ALPHA = 1e-5
 VALUE_SWEEPS = 25
 """Sweeps at most that refit values only, between two that may change the shape of trees."""
 
-AHEAD = 0.12
+AHEAD = 0.1
 """How far alpha may fall until trunks are chosen anew."""
 
 DEEP = 0.2
@@ -30,6 +30,18 @@ DEEP = 0.2
 
 LARGE = 100_000
 """Nodes of all trees from which on trunks pay: in a new installation they have to be compiled."""
+
+FEWEST_ROWS = 15.0
+"""Coarse trees pay if they leave out what is below nodes of so many rows, or more."""
+
+FEW_LEAVES = 1024
+"""Leaves kept up to which values are refitted by overlaps."""
+
+MANY_ROWS = 100_000
+"""Rows times trees from which on overlaps pay: in a new installation they have to be compiled."""
+
+SHARED = 50_000
+"""Rows and nodes, all trees together, from which on going through them is shared by threads."""
 
 
 class SubtreeDescent:
@@ -45,7 +57,7 @@ class SubtreeDescent:
     lazy : bool
         Pass over trees that certainly would not change. The result is the same, bit for bit.
     n_jobs : int or None
-        Threads; None takes every core.
+        Threads; None takes every core. The result is the same, bit for bit.
 
     Attributes
     ----------
@@ -56,10 +68,10 @@ class SubtreeDescent:
     def __init__(self, problem: Problem, *, lazy: bool = True, n_jobs: int | None = None) -> None:
         self.problem = problem
         self.lazy = lazy
-        self.n_jobs = n_jobs
+        self._crew = Crew(n_jobs)
         self.sweeps = 0
         self.looks = 0
-        self.trees = read_trees(problem.encoding.forest, problem.steps)
+        self.trees = read_trees(problem.encoding.forest, problem.encoding.node_weights)
         weights = problem.encoding.sample_weight
         self._row_weight = seal(np.empty(0)) if weights is None else weights
         n_trees, outputs = problem.encoding.forest.n_trees, problem.encoding.forest.n_outputs
@@ -68,15 +80,21 @@ class SubtreeDescent:
         self._trunks = self._whole = Trunks.whole(self.trees, codes)
         self._costs = problem.split_costs
         self._serve_to = np.inf  # the alpha down to which the trunks were chosen
-        self._limits: Limits | None = None
-        if self.trees.weight.size > max(LARGE, DEEP * codes.size):
-            self._limits = Limits(self.trees, problem.split_costs)
+        self._coarse: Coarse | None = None
+        rows = float(self.trees.weight[self.trees.offsets[:-1]].max(initial=0.0))
+        self._rows_per_cost = rows * float(self._costs.sum()) / max(self._costs.size, 1)
+        self._deep = self.trees.weight.size > max(LARGE, DEEP * codes.size)
+        self._overlaps = Overlaps(
+            weight=np.zeros((FEW_LEAVES, FEW_LEAVES)),
+            node=np.full(FEW_LEAVES, -1),
+            slot_of=np.zeros(self.trees.weight.size, np.int32),
+        )
         self._cut = Pruning(
             residual=problem.residual.copy(),
             value=np.zeros((outputs, self.trees.weight.size)),
-            ends=np.zeros(self.trees.leaf.size, np.int32),
+            ends=np.zeros(self.trees.leaf.size, np.uint32),
             n_ends=np.zeros(n_trees, np.int64),
-            end=np.zeros(self.trees.leaf.size, np.int32),
+            end=np.zeros(self.trees.leaf.size, np.uint32),
             # Pages that no tree writes to are never there; zeros_like would write to all.
             column=np.zeros(codes.shape if problem.refit else (n_trees, 0), codes.dtype),
             kept=np.zeros(self.trees.split.size, np.bool_),
@@ -113,7 +131,7 @@ class SubtreeDescent:
         codes, alpha = self.problem.encoding.codes, 0.0
         for _ in range(100):  # a few are enough; rounding must not go on for ever
             price = self._price(alpha)
-            kernels.best_subtrees(codes, self.trees, self._cut, price, worth, cost)
+            self._share(kernels.best_subtrees, codes, self.trees, self._cut, price, worth, cost)
             gain = alpha * cost - worth / self.problem.variation
             ratio = np.divide(gain, cost, out=np.zeros_like(gain), where=cost > 0.0)
             highest = float(ratio.max(initial=0.0))
@@ -147,7 +165,7 @@ class SubtreeDescent:
         while self.sweeps < last:
             if not self._sweep(price, order):
                 # Nothing has changed since they were chosen, or they still hold.
-                if just_chosen or self._trunks_hold(price):
+                if just_chosen or self._trunks_hold(alpha, order):
                     return True
                 self._choose_trunks(alpha)
                 price = self._price(alpha)
@@ -156,8 +174,7 @@ class SubtreeDescent:
             just_chosen = False
             # Trees that are kept answer to each other's changes before all are asked again.
             if self.problem.refit:
-                trees = self._trunks.trees
-                kernels.refit_values(self._row_weight, trees, self._cut, price, order, VALUE_SWEEPS)
+                self._refit(price, order[self.depths[order] > 0])
                 continue
             while self.sweeps < last and self._sweep(price, order[self.depths[order] > 0]):
                 pass
@@ -178,41 +195,87 @@ class SubtreeDescent:
         self.looks += looked
         return int(changed)
 
-    def _choose_trunks(self, alpha: float) -> None:
-        """Leave out what could not be kept now at this alpha, or one that is a little lower."""
-        if self._limits is None:
+    def _refit(self, price: SplitPrice, order: NDArray[np.int64]) -> None:
+        """Refit the values of some trees that are kept, in the shape they have."""
+        trunks, cut = self._trunks, self._cut
+        weight, trees, overlaps = self._row_weight, trunks.trees, self._overlaps
+        if cut.n_ends[order].sum() > FEW_LEAVES or trunks.codes.size < MANY_ROWS:
+            kernels.refit_values(weight, trees, cut, price, order, VALUE_SWEEPS)
             return
-        self._move_to_trunks(self._whole)
-        some = np.empty(self.trees.split.size, np.bool_)
-        self._for_all_trees(
-            kernels.choose_trunks, self._price(alpha), self._limits.spread, AHEAD, some
+        fresh, slot = np.empty(FEW_LEAVES, np.bool_), np.empty(trees.leaf.size, np.int32)
+        size = kernels.assign_slots(trees, trunks.nodes, cut, order, overlaps, slot, fresh)
+        kernels.count_overlaps(weight, trees, cut, order, overlaps, slot, fresh)
+        kernels.refit_by_overlaps(
+            weight, trees, cut, price, order, overlaps, slot, size, VALUE_SWEEPS
         )
-        self._move_to_trunks(Trunks.of(self.trees, self._whole.codes, some))
-        self._at_leaves = self._limits.at_leaves(self._trunks)
+
+    def _choose_trunks(self, alpha: float) -> None:
+        """Let sweeps look at what might be kept at this alpha, or one that is a little lower."""
+        if not self._deep:
+            return
+        now, whole, cut = self._trunks, self._whole, self._cut
+        price = self.problem.split_price(alpha)
+        kept = now.kept(cut, whole.splits.size)
+        some = np.empty(whole.splits.size, np.bool_)
+        arguments = (price, cut, now.trees, now.inside, kept, AHEAD, some)
+        self._share(kernels.choose_trunks, whole.codes, whole.trees, *arguments)
+        self._move_to_trunks(Trunks.of(whole.trees, whole.codes, some, self._share))
         self._serve_to = AHEAD * alpha
 
     def _move_to_trunks(self, trunks: Trunks) -> None:
         if trunks is not self._trunks:
-            self._cut = self._trunks.carry(self._cut, trunks, self.trees)
+            self._cut = self._trunks.carry(self._cut, trunks)
             self._trunks = trunks
             self._costs = self.problem.split_costs[trunks.splits]
 
-    def _trunks_hold(self, price: SplitPrice) -> bool:
-        """Tell whether what the trunks leave out could not be kept."""
-        if self._limits is None or self._trunks is self._whole:
+    def _trunks_hold(self, alpha: float, order: NDArray[np.int64]) -> bool:
+        """Tell whether some trees could not gain by what their trunks leave out either."""
+        now, whole, cut = self._trunks, self._whole, self._cut
+        if now is whole:
             return True
-        holds = np.empty(self.order.size, np.bool_)
-        self._for_all_trees(kernels.trunks_hold, price, *self._at_leaves, holds)
-        return bool(holds.all())
+        price, gain = self.problem.split_price(alpha), np.full(self.order.size, np.inf)
+        coarse = self._coarse_at(price)
+        if coarse is not None:
+            trunks, square = coarse.trunks, np.empty(cut.residual.shape[1])
+            kernels.square_rows(self._row_weight, cut.residual, square)
+            cheaper = price._replace(cost=coarse.split_costs)
+            bounds = (cheaper, coarse.spread, coarse.cost)
+            known = (cut, now.trees, now.nodes, coarse.place, gain)
+            self._share(kernels.gains_at_most, trunks.codes, square, trunks.trees, *bounds, *known)
+        # What may gain by that bound is looked at closely.
+        some = order[gain[order] > price.least]
+        arguments = (whole.codes, whole.trees, price, cut, now.trees, now.nodes, now.inside, gain)
+        pieces = split_range(some.size, self._pieces())
+        self._crew.run(
+            kernels.gains_of_whole, [(some[first:last], *arguments) for first, last in pieces]
+        )
+        return bool((gain[order] <= price.least).all())
 
-    def _for_all_trees(self, kernel: Callable[..., None], *arguments: Any) -> None:
-        """Call a kernel that changes nothing of what is kept, on some trees in each thread."""
-        trunks = self._trunks
-        tasks = [
-            (first, last, trunks.codes, self._row_weight, trunks.trees, self._cut, *arguments)
-            for first, last in split_range(self.order.size, thread_count(self.n_jobs))
-        ]
-        run_in_threads(kernel, tasks, self.n_jobs, "looking at trees")
+    def _coarse_at(self, price: SplitPrice) -> Coarse | None:
+        """Return coarse trees that leave out what hardly gains its cost, if that is much."""
+        square = self.problem.loss(self._cut.residual) * self.problem.variation
+        # As many rows as have n / (n + shrinkage) of their squares worth a split.
+        worth = price.alpha * self._rows_per_cost / square if square > 0.0 else 0.0
+        rows = 0.5 * (worth + np.sqrt(worth * (worth + 4.0 * price.shrinkage)))
+        if rows < FEWEST_ROWS:
+            return None
+        if self._coarse is None:
+            self._coarse = Coarse(self._whole, self.problem.split_costs, self._share)
+        # A little fewer than that serve for lower alphas too.
+        if not 0.65 <= rows / self._coarse.rows <= 4.0:
+            self._coarse.cut(0.7 * rows)
+        return self._coarse
+
+    def _share(self, kernel: Callable[..., None], *arguments: Any) -> None:
+        """Call a kernel that goes through trees by their numbers, some in each thread."""
+        pieces = split_range(self.order.size, self._pieces())
+        self._crew.run(kernel, [(first, last, *arguments) for first, last in pieces])
+
+    def _pieces(self) -> int:
+        """Return into how many pieces to cut what is done for all trees."""
+        size = self._whole.codes.size + self._whole.nodes.size
+        # Some more pieces than threads: trees differ, and so do cores.
+        return 4 * self._crew.size if self._crew.size > 1 and size > SHARED else 1
 
     def solution(self, alpha: float) -> Solution:
         """Return what is kept now, with its objective."""

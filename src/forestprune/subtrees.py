@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest import Forest
-from forestprune.kernels.cuts import Steps, Trees
+from forestprune.kernels.cuts import Trees
+from forestprune.steps import splits_and_leaves
 from forestprune.validation import seal
 
 
@@ -94,21 +96,24 @@ def layers_as_subtrees(forest: Forest, depths: NDArray[np.int64]) -> Subtrees:
     return Subtrees(np.flatnonzero((level > 0) & (level <= np.repeat(depths, sizes))))
 
 
-def read_trees(forest: Forest, steps: Steps) -> Trees:
+def read_trees(forest: Forest, weight: NDArray[np.float64]) -> Trees:
     """Return the trees of a forest as the kernels that choose subtrees read them.
 
-    `steps` are those of the forest, with the weights of its nodes.
+    `weight` is that of the rows that pass each node.
     """
     sizes = np.diff(forest.offsets)
-    origin = forest.value - np.repeat(forest.value[forest.offsets[:-1]], sizes, axis=0)
-    origin *= np.repeat(forest.scale, sizes)[:, np.newaxis]
+    origin = np.array(forest.value.T, order="C")
+    for tree, (a, b) in enumerate(pairwise(forest.offsets)):
+        origin[:, a:b] -= forest.value[a][:, np.newaxis]
+        origin[:, a:b] *= forest.scale[tree]
+    split, leaf = splits_and_leaves(forest)
     return Trees(
         offsets=forest.offsets,
-        split=steps.split,
-        leaf=steps.leaf,
+        split=split,
+        leaf=leaf,
         first_leaf=seal(np.concatenate([[0], np.cumsum((sizes + 1) // 2)]).astype(np.int64)),
-        origin=seal(np.ascontiguousarray(origin.T)),
-        weight=steps.weight,
+        origin=seal(origin),
+        weight=weight,
     )
 
 

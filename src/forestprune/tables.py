@@ -97,7 +97,7 @@ class Tables:
 
     @cached_property
     def _trees(self) -> Trees:
-        return read_trees(self._forest, self._steps)
+        return read_trees(self._forest, self._steps.weight)
 
 
 class Predictions(Tables):

@@ -6,6 +6,7 @@ when it is entered from two threads at once, or after a fork.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -53,6 +54,41 @@ def run_in_threads(
             # Also on Ctrl-C: end with the tasks that run, not with all that wait.
             pool.shutdown(cancel_futures=True)
             raise
+
+
+class Crew:
+    """Threads that stay, for tasks so short that starting threads would take longer.
+
+    The thread that calls takes tasks like the others, so that it never waits for one that the
+    system has not found a core for.
+    """
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self.size = thread_count(n_jobs)
+        self._pool = ThreadPoolExecutor(self.size - 1) if self.size > 1 else None
+
+    def run(self, function: Callable[..., object], tasks: Sequence[tuple[object, ...]]) -> None:
+        """Call `function(*task)` for every task; the first error of any task is raised."""
+        waiting = deque(tasks)
+
+        def work() -> None:
+            while True:
+                try:
+                    task = waiting.popleft()
+                except IndexError:
+                    return
+                function(*task)
+
+        helpers = []
+        if self._pool is not None:
+            helpers = [self._pool.submit(work) for _ in range(min(self.size, len(tasks)) - 1)]
+        try:
+            work()
+        finally:
+            waiting.clear()
+            begun = [helper for helper in helpers if not helper.cancel()]
+            for helper in begun:
+                helper.result()
 
 
 def one_blas_thread() -> AbstractContextManager[object]:

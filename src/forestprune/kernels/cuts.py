@@ -10,8 +10,8 @@ class Steps(NamedTuple):
     """What never changes while the trees are cut: tree i owns offsets[i]..offsets[i + 1]."""
 
     offsets: NDArray[np.int64]
-    split: NDArray[np.int32]  # which nodes of their tree the splits are: see nodes.py
-    leaf: NDArray[np.int32]  # and the leaves
+    split: NDArray[np.uint32]  # which nodes of their tree the splits are: see nodes.py
+    leaf: NDArray[np.uint32]  # and the leaves
     step: NDArray[np.float64]  # (n_outputs, n_nodes)
     weight: NDArray[np.float64]  # of the rows that pass the node
     bounds: NDArray[np.int64]  # where layers begin, counted from the tree's root
@@ -49,8 +49,8 @@ class Trees(NamedTuple):
     """What never changes while subtrees are chosen: tree i owns offsets[i]..offsets[i + 1]."""
 
     offsets: NDArray[np.int64]
-    split: NDArray[np.int32]  # which nodes of their tree the splits are: see nodes.py
-    leaf: NDArray[np.int32]  # and the leaves
+    split: NDArray[np.uint32]  # which nodes of their tree the splits are: see nodes.py
+    leaf: NDArray[np.uint32]  # and the leaves
     first_leaf: NDArray[np.int64]  # tree i owns the leaves first_leaf[i]..first_leaf[i + 1]
     origin: NDArray[np.float64]  # (n_outputs, n_nodes): what each node adds in the original
     weight: NDArray[np.float64]  # of the rows that pass the node
@@ -61,9 +61,9 @@ class Pruning(NamedTuple):
 
     residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
     value: NDArray[np.float64]  # (n_outputs, n_nodes): what nodes add, of those where rows end
-    ends: NDArray[np.int32]  # (n_leaves,): from first_leaf[i] on, the n_ends[i] nodes they end in
+    ends: NDArray[np.uint32]  # (n_leaves,): from first_leaf[i] on, the n_ends[i] nodes they end in
     n_ends: NDArray[np.int64]  # (n_trees,)
-    end: NDArray[np.int32]  # (n_leaves,): in which of them the rows of each leaf end
+    end: NDArray[np.uint32]  # (n_leaves,): in which of them the rows of each leaf end
     column: NDArray[np.unsignedinteger]  # (n_trees, m): in which of them each row ends; if refitted
     kept: NDArray[np.bool_]  # (n_splits,)
     depth: NDArray[np.int64]  # (n_trees,)
@@ -83,3 +83,11 @@ class SplitPrice(NamedTuple):
     shrinkage: float  # 0 if values are not refitted
     refit: bool
     least: float  # a change must gain more than this
+
+
+class Overlaps(NamedTuple):
+    """How many rows leaves of pruned trees share: see overlaps.py."""
+
+    weight: NDArray[np.float64]  # (n_slots, n_slots): of the rows that two slots share
+    node: NDArray[np.int64]  # (n_slots,): the forest's node that a slot belongs to; -1 if none
+    slot_of: NDArray[np.int32]  # (n_nodes,): one more than the node's slot; 0 if it has none

@@ -17,7 +17,7 @@ Residuals are kept times the rows' weights, one line for each output.
 import numpy as np
 
 from forestprune.kernels.jit import kernel
-from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
+from forestprune.kernels.nodes import ONE, add_up_splits, largest_tree, leaves_of, splits_of
 from forestprune.kernels.sums import FEW, subtract, sum_by
 
 LOOSENED = 0.5
@@ -59,49 +59,71 @@ def look_at(codes, trees, cut, i, in_leaf, spare, total):
 
 
 @kernel
-def _decide(trees, price, i, share, discount, total, value, best, keep):
-    """Find the best pruning of tree i: keep[v] tells whether node v, if it is reached, is split.
+def worth_of_nodes(trees, price, i, share, total, best):
+    """Write into best[v] what node v of tree i is worth as a leaf; a lone root adds nothing.
 
-    total[o, v] must be known for the leaves; it is filled in for the other nodes. Writes what node
-    v would add as a leaf into value[o, v], and what the best of the tree from v on is worth into
-    best[v]; returns what the tree is worth if its root is split.
-    Squares of what is added count by `share`, costs by `discount`: 1 and 1 for the problem as it
-    is.
+    total[o, v] must be known for the leaves; it is filled in for the other nodes. Squares of what
+    is added count by `share`.
     """
     a, b = trees.offsets[i], trees.offsets[i + 1]
-    split = splits_of(trees, i)
-    cost, rate = price.cost[(a - i) // 2 : (b - i - 1) // 2], discount * price.alpha
     weight = trees.weight[a:b]
     for v in range(b - a):
         best[v] = 0.0
-        keep[v] = False
     for o in range(total.shape[0]):
-        sums, origin, out = total[o], trees.origin[o][a:b], value[o]
-        for s in range(split.size - 1, -1, -1):
-            sums[split[s]] = sums[2 * s + 1] + sums[2 * s + 2]
+        sums, origin = total[o], trees.origin[o][a:b]
+        add_up_splits(splits_of(trees, i), sums)
         if price.refit:
             for v in range(b - a):
                 n = share * weight[v] + price.shrinkage
                 f = (sums[v] + price.shrinkage * origin[v]) / n if n > 0.0 else origin[v]
                 off = f - origin[v]
-                out[v] = f
                 best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
                 best[v] += price.shrinkage * off * off
         else:
             for v in range(b - a):
                 f = origin[v]
-                out[v] = f
                 best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
-        # A lone root adds nothing.
-        out[0] = 0.0
     best[0] = 0.0
+
+
+@kernel
+def best_below(trees, price, i, discount, best, keep):
+    """Find the best pruning of tree i: keep[s] tells whether split s is kept if it is reached.
+
+    best[v] must be what node v is worth as a leaf, and becomes what the best of the tree from v on
+    is worth. Returns what the tree is worth if its root is split. Costs count by `discount`.
+    """
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    split = splits_of(trees, i)
+    cost, rate = price.cost[(a - i) // 2 : (b - i - 1) // 2], discount * price.alpha
     below = np.inf
-    for s in range(split.size - 1, -1, -1):
-        v = split[s]
-        below = best[2 * s + 1] + best[2 * s + 2] + rate * cost[s]
-        keep[v] = below < best[v]
-        best[v] = min(below, best[v])
+    for k in range(split.size):
+        s = np.uint64(split.size - 1 - k)
+        left = s + s + ONE
+        here = best[split[s]]
+        below = best[left] + best[left + ONE] + rate * cost[s]
+        keep[s] = below < here
+        best[split[s]] = min(below, here)
     return below
+
+
+@kernel
+def decide(trees, price, i, share, discount, total, best, keep):
+    """Find the best pruning of tree i, squares and costs counted in part: 1 and 1 as they are."""
+    worth_of_nodes(trees, price, i, share, total, best)
+    return best_below(trees, price, i, discount, best, keep)
+
+
+@kernel
+def _values(trees, price, i, total, value):
+    """Write into value[o, v] what node v of tree i would add as a leaf."""
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    for o in range(total.shape[0]):
+        for v in range(b - a):
+            f, n = trees.origin[o, a + v], trees.weight[a + v] + price.shrinkage
+            if price.refit and n > 0.0:
+                f = (total[o, v] + price.shrinkage * f) / n
+            value[o, v] = f
 
 
 @kernel
@@ -118,14 +140,14 @@ def _worth(trees, price, cut, i, total):
 
 
 @kernel
-def _slack(trees, price, i, total, value, best, keep):
+def _slack(trees, price, i, total, best, keep):
     """Return how far the residual may move until tree i, which is absent, might enter; -1 if now.
 
     If it moves by D, the worth of a pruning that adds f changes by -2 f . D, which is no more than
     e |f|^2 + |D|^2 / e for any e > 0. So with e of the squares taken away, the best pruning tells
     how large |D| may be. With costs a little lower, it tells so for lower alphas too.
     """
-    worth = _decide(trees, price, i, 1.0 - LOOSENED, AHEAD, total, value, best, keep)
+    worth = decide(trees, price, i, 1.0 - LOOSENED, AHEAD, total, best, keep)
     # Half of `least` leaves room for rounding.
     room = worth + 0.5 * price.least
     return np.sqrt(LOOSENED * room) if room >= 0.0 else -1.0
@@ -164,7 +186,7 @@ def number_ends(trees, cut, i, on, end):
 
 @kernel
 def _reshape(codes, trees, price, cut, i, keep, level, on, end):
-    """Let tree i keep the splits at nodes v that are reached and have keep[v].
+    """Let tree i keep the splits s that are reached and have keep[s].
 
     `level`, `on` and `end` are scratch for its nodes.
     """
@@ -177,7 +199,7 @@ def _reshape(codes, trees, price, cut, i, keep, level, on, end):
     for s in range(split.size):
         v = split[s]
         # One more than the depth of a node that is reached, 0 for others.
-        here = level[v] if keep[v] else 0
+        here = level[v] if keep[s] else 0
         changed |= (here > 0) != cut.kept[first_split + s]
         cut.kept[first_split + s] = here > 0
         below = here + 1 if here else 0
@@ -299,37 +321,38 @@ def sweep_subtrees(codes, row_weight, trees, cut, price, order, lazy):
             continue
         looked += 1
         look_at(codes, trees, cut, i, by_leaf[0], spare, total)
-        root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
+        root = decide(trees, price, i, 1.0, 1.0, total, best, keep)
         gain = _worth(trees, price, cut, i, total) - min(root, 0.0)
         if gain > price.least:
+            _values(trees, price, i, total, value)
             _change(codes, row_weight, trees, price, cut, i, keep, value, level, on, end, by_leaf)
             changed += 1
         elif absent and not stays:
-            cut.slack[i] = _slack(trees, price, i, total, value, best, keep)
+            cut.slack[i] = _slack(trees, price, i, total, best, keep)
             cut.lowest_alpha[i] = AHEAD * price.alpha
             cut.moved_then[i] = cut.moved[0]
     return changed, looked
 
 
 @kernel
-def best_subtrees(codes, trees, cut, price, worth, cost):
-    """Write what the best pruning of each tree is worth, given the others, and what it costs.
+def best_subtrees(start, stop, codes, trees, cut, price, worth, cost):
+    """Write what the best pruning of some trees is worth, given the others, and what it costs.
 
     The worth of a tree that would best be absent is 0.
     """
     outputs, nodes = trees.origin.shape[0], largest_tree(trees)
     in_leaf, best, spare = np.empty(nodes), np.empty(nodes), np.empty((3, FEW))
-    total, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
+    total = np.empty((outputs, nodes))
     keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
-    for i in range(worth.size):
+    for i in range(start, stop):
         look_at(codes, trees, cut, i, in_leaf, spare, total)
-        root = _decide(trees, price, i, 1.0, 1.0, total, value, best, keep)
+        root = decide(trees, price, i, 1.0, 1.0, total, best, keep)
         worth[i] = min(root, 0.0)
         cost[i] = 0.0
         on[0] = True
         split, first = splits_of(trees, i), (trees.offsets[i] - i) // 2
         for s in range(split.size):
-            here = on[split[s]] and keep[split[s]]
+            here = on[split[s]] and keep[s]
             on[2 * s + 1] = here
             on[2 * s + 2] = here
             if here:
@@ -341,17 +364,14 @@ def set_subtrees(codes, row_weight, trees, cut, price, kept, add):
     """Let all trees keep the splits `kept`, node v adding add[o, v]."""
     outputs, nodes = trees.origin.shape[0], largest_tree(trees)
     by_leaf, value = np.empty((outputs, nodes)), np.empty((outputs, nodes))
-    keep, on = np.empty(nodes, np.bool_), np.empty(nodes, np.bool_)
+    on = np.empty(nodes, np.bool_)
     level, end = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     for i in range(trees.offsets.size - 1):
         a, b = trees.offsets[i], trees.offsets[i + 1]
-        split, first = splits_of(trees, i), (a - i) // 2
         for v in range(b - a):
-            keep[v] = False
             for o in range(outputs):
                 value[o, v] = add[o, a + v]
-        for s in range(split.size):
-            keep[split[s]] = kept[first + s]
+        keep = kept[(a - i) // 2 : (b - i - 1) // 2]
         _change(codes, row_weight, trees, price, cut, i, keep, value, level, on, end, by_leaf)
 
 
