@@ -16,6 +16,11 @@ def import_pyarrow() -> Any:
     return _imported("pyarrow")
 
 
+def release_memory() -> None:
+    """Give back what pyarrow keeps to read more, once nothing of what was read is left."""
+    import_pyarrow().default_memory_pool().release_unused()
+
+
 def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)

@@ -19,7 +19,7 @@ from forestprune.cli.columns import (
 from forestprune.cli.failures import CommandError
 from forestprune.cli.features import Features, with_hints
 from forestprune.cli.matrices import GrowingMatrix, Parts
-from forestprune.cli.optional import import_pandas
+from forestprune.cli.optional import import_pandas, release_memory
 from forestprune.cli.tables import Table
 from forestprune.frames import listed
 
@@ -102,29 +102,30 @@ class Reader:
 
     def _read_numbers(self, table: Table, names: list[str], shares: Shares | None) -> list[Rows]:
         """Return rows that are numbers only. They are never there twice, or as text."""
+        matrix = GrowingMatrix(len(names), np.dtype(self.features.dtype))
+        others = self._gather(table, names, matrix)
+        release_memory()
+        whole = {name: _complete(column, name, table.path) for name, column in others.items()}
+        parts = _parts(shares, len(matrix), table.path)
+        return self._rows(matrix.divide(parts), whole, parts)
+
+    def _gather(
+        self, table: Table, names: list[str], matrix: GrowingMatrix
+    ) -> dict[str, NDArray[np.float64]]:
+        """Let the features of all rows go into a matrix; return the other columns."""
         wanted, count = [*names, *self._others], len(names)
-        matrix = GrowingMatrix(count, np.dtype(self.features.dtype))
         others: dict[str, list[NDArray[np.float64]]] = {name: [] for name in self._others}
+        reasons = [_NO_CATEGORIES] * count + [""] * len(others)
         convert = partial(numbers_of_array, written=table.is_written)
         for batch in table.batches(wanted):
             columns = [
                 _numbers(convert, column, name, table.path, len(matrix), why)
-                for column, name, why in zip(
-                    batch.columns,
-                    wanted,
-                    [_NO_CATEGORIES] * count + [""] * len(others),
-                    strict=True,
-                )
+                for column, name, why in zip(batch.columns, wanted, reasons, strict=True)
             ]
             matrix.append(columns[:count])
-            for found, column in zip(others.values(), columns[count:], strict=True):
-                found.append(column)
-        whole = {
-            name: _complete(np.concatenate(found), name, table.path)
-            for name, found in others.items()
-        }
-        parts = _parts(shares, len(matrix), table.path)
-        return self._rows(matrix.divide(parts), whole, parts)
+            for parts, column in zip(others.values(), columns[count:], strict=True):
+                parts.append(column.copy())  # else all of the batch might be kept with it
+        return {name: np.concatenate(parts) for name, parts in others.items()}
 
     def _rows(
         self,

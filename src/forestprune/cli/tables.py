@@ -60,8 +60,6 @@ class Table:
             for batch in format_.batches(self.path, [self.columns.index(name) for name in columns]):
                 some = some or batch.num_rows > 0
                 yield batch
-        # What reading took is not needed again, but would be kept for it.
-        import_pyarrow().default_memory_pool().release_unused()
         if not some:
             raise CommandError(f"{self.path} has no rows.")
 

@@ -24,6 +24,8 @@ NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = 0, 1, 2
 
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 
+_PARAMETER = re.compile(r"\[[^\]:]+: .*\]")
+
 # Numbers this close to zero are zero for LightGBM, when it compares as well.
 _BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
 
@@ -83,6 +85,13 @@ def parse_model(text: str) -> ModelText:
             "The parameters in a LightGBM model text must end with a line 'end of parameters'; "
             "this one is cut short."
         )
+    for line in parameters.partition("end of parameters")[0].splitlines():
+        if line and not _PARAMETER.fullmatch(line):
+            # LightGBM looks for the colon without asking whether there is one.
+            raise InvalidForestError(
+                "Each parameter in a LightGBM model text must stand in a line [name: value]; this "
+                f"one has {line!r} and is damaged."
+            )
     return ModelText(
         header,
         [_fields(block) for block in text[start:end].split("\nTree=")[1:]],
