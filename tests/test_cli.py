@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import warnings
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -39,7 +40,7 @@ from forestprune.cli.app import app
 from forestprune.cli.failures import CommandError
 from forestprune.cli.features import Features
 from forestprune.cli.flat import flat
-from forestprune.cli.rows import Reader, Shares
+from forestprune.cli.rows import Reader, Rows, Shares
 from forestprune.cli.wording import as_flags
 from forestprune.source import Source
 
@@ -1536,6 +1537,42 @@ def test_what_was_written_is_said_when_the_report_is_stopped(shop, tmp_path, mon
     assert result.exit_code == 130
     assert result.stderr.endswith(f"stopped; {out} was written.\n")
     assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_rows_that_are_handed_over_are_forgotten(kind):
+    X = np.arange(6000.0).reshape(3000, 2)
+    given = X.copy() if kind == "array" else pd.DataFrame(X)
+    here = weakref.ref(given)
+    rows = Rows(given, None, None)
+    taken = rows.hand_over()
+    assert taken is given
+    assert len(rows) == 3000
+    np.testing.assert_array_equal(np.asarray(rows.X), X[:2000])
+    del given, taken
+    assert here() is None
+
+
+def test_pruning_lets_go_of_rows_once_they_are_encoded(shop, tmp_path, monkeypatch):
+    gone, original = [], choosing.Solver
+
+    def solver(*args):
+        gone.append(held() is None)
+        return original(*args)
+
+    def hand_over(rows):
+        nonlocal held
+        X, rows.X = rows.X, rows.X[:3].copy()
+        held = weakref.ref(X)
+        return X
+
+    held = None
+    monkeypatch.setattr(choosing, "Solver", solver)
+    monkeypatch.setattr(Rows, "hand_over", hand_over)
+    args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
+    succeeds(*args, "--out", tmp_path / "s.npz")
+    assert gone
+    assert all(gone)
 
 
 def test_options_in_groups_are_the_command_s_own():

@@ -77,6 +77,7 @@ def candidates(
     budget = wanted.budget
     picked = budget.max_trees if options.polish == "subset" else None
     opened, how = open_model(model, X, y, sample_weight, options, wanted.max_depth)
+    del X  # which the caller may have handed over: only the leaves that rows end in count now
     if not choosing:
         solver = Solver(opened.encoding, opened.target, how, picked)
         point = solver.solve_alone(1.0 if wanted.alpha is None else float(wanted.alpha))

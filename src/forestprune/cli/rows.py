@@ -23,10 +23,13 @@ from forestprune.cli.optional import import_pandas, release_memory
 from forestprune.cli.tables import Table
 from forestprune.frames import listed
 
+FIRST = 2_000
+"""Rows that are not forgotten, to measure with how long models take to predict."""
+
 _NO_CATEGORIES = ", for which the model knows no categories"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rows:
     """Rows as `prune` takes them."""
 
@@ -34,8 +37,19 @@ class Rows:
     y: NDArray[np.float64] | None
     weight: NDArray[np.float64] | None
 
+    def __post_init__(self) -> None:
+        self._size = len(self.X)
+
     def __len__(self) -> int:
-        return len(self.X)
+        return self._size
+
+    def hand_over(self) -> Any:
+        """Return the features, and forget them but for the first rows.
+
+        They are needed until each row was sent down the trees, and may take as much as all else.
+        """
+        X, self.X = self.X, self.X[:FIRST].copy()
+        return X
 
 
 @dataclass(frozen=True)

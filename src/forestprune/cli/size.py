@@ -132,9 +132,13 @@ class Size:
         )
         # With a given alpha there is nothing to choose: rows that are held out only score.
         held_out = None if self.alpha is not None else work.held_out_rows()
-        rows = work.rows
+        rows, how = work.rows, Options.of(options)
+        if whole and self.alpha is not None:  # they are needed once more
+            return choosing.candidates(
+                work.source, rows.X, rows.y, rows.weight, wanted, held_out, how
+            )
         return choosing.candidates(
-            work.source, rows.X, rows.y, rows.weight, wanted, held_out, Options.of(options)
+            work.source, rows.hand_over(), rows.y, rows.weight, wanted, held_out, how
         )
 
     def surroundings(
