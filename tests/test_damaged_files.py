@@ -109,6 +109,43 @@ def test_damaged_files_get_one_line_each(library, ending, shop, tmp_path):  # no
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files are not tried first")
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        ("time.sleep(60)", "does not come to an end"),
+        ("bytearray(2**34)", "far more memory than a model of its size"),
+        ("raise_('std::bad_alloc')", "far more memory than a model of its size"),
+    ],
+)
+def test_a_file_that_would_take_all_there_is(trouble, why, tmp_path):
+    script = f"""
+        import time
+        from pathlib import Path
+        from forestprune.cli import trial
+
+        def raise_(text):
+            raise ValueError(text)
+
+        trial.alone, trial.SECONDS = True, 3.0
+        try:
+            trial.try_to_read(Path("model.txt"), lambda path: {trouble})
+        except trial.CommandError as error:
+            print(error)
+    """
+    (tmp_path / "model.txt").write_bytes(b"tree")
+    said = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parent.parent)},
+    ).stdout
+    assert said.startswith("model.txt is damaged: ")
+    assert why in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files are not tried first")
 def test_a_file_that_ends_the_process_that_reads_it(tmp_path):
     script = """
         import os, signal, sys

@@ -7,6 +7,7 @@ write beyond an array, and no error can be caught then.
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,14 @@ from forestprune.cli.failures import CommandError
 ENDINGS = (".json", ".ubj", ".txt", ".cbm")
 """Of the files that are tried; pickles may do things that must not be done twice."""
 
+SECONDS, SECONDS_A_BYTE = 60.0, 1e-6
+"""How long reading may take; a library has to be imported first."""
+
+MEMORY, MEMORY_A_BYTE = 4 * 2**30, 200
+"""Bytes that a process may hold which reads a file, and how many more a byte of the file."""
+
+NO_MEMORY = 3
+
 alone = False
 """Whether this process runs one command and nothing else, so that a copy of it is safe."""
 
@@ -26,28 +35,56 @@ def try_to_read(path: Path, read: Callable[[Path], Any]) -> None:
     # Elsewhere a copy of a process cannot be made, or may not call what has been loaded.
     if not alone or sys.platform != "linux" or path.suffix.lower() not in ENDINGS:
         return
+    size = path.stat().st_size
     copy = os.fork()
     if copy == 0:
-        _read_and_end(path, read)
-    _, status = os.waitpid(copy, 0)
-    if os.WIFSIGNALED(status):
+        _read_and_end(path, read, MEMORY + MEMORY_A_BYTE * size)
+    status = _wait(copy, SECONDS + SECONDS_A_BYTE * size)
+    if status is None:
+        why = "reading it does not come to an end"
+    elif os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        raise CommandError(
-            f"{path} is damaged: the library that reads it ended the process that tried to "
-            f"({name}). Write the model again."
-        )
+        why = f"the library that reads it ended the process that tried to ({name})"
+    elif os.WEXITSTATUS(status) == NO_MEMORY:
+        why = "it asks for far more memory than a model of its size takes"
+    else:
+        return
+    raise CommandError(f"{path} is damaged: {why}. Write the model again.")
 
 
-def _read_and_end(path: Path, read: Callable[[Path], Any]) -> None:
-    """Read a file, whatever comes of it: what is wrong with it is said later."""
+def _wait(copy: int, seconds: float) -> int | None:
+    """Return how a process ended; None if it had to be ended because it took too long."""
+    until = time.monotonic() + seconds
+    pause = 0.001
+    while True:
+        done, status = os.waitpid(copy, os.WNOHANG)
+        if done:
+            return status
+        if time.monotonic() > until:
+            os.kill(copy, signal.SIGKILL)
+            os.waitpid(copy, 0)
+            return None
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+
+
+def _read_and_end(path: Path, read: Callable[[Path], Any], memory: int) -> None:
+    """Read a file, whatever comes of it: what else is wrong with it is said later."""
+    code = 0
     try:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
         with silent_libraries():
             read(path)
+    except BaseException as error:
+        if isinstance(error, MemoryError) or "bad_alloc" in str(error):
+            code = NO_MEMORY
     finally:
-        os._exit(0)
+        os._exit(code)
 
 
 @contextmanager
