@@ -109,17 +109,25 @@ def test_damaged_files_get_one_line_each(library, ending, shop, tmp_path):  # no
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files are not tried first")
-def test_a_file_that_ends_the_process_that_reads_it(tmp_path):
-    script = """
-        import os, signal, sys
-        from forestprune.cli import main
+@pytest.mark.parametrize(
+    ("accident", "told"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "ended the process that tried to (SIGSEGV)"),
+        ("time.sleep(300)", "has not come to an end after 1 seconds"),
+    ],
+)
+def test_a_file_that_its_library_does_not_survive(accident, told, tmp_path):
+    script = f"""
+        import os, signal, time
+        from forestprune.cli import main, trial
         from forestprune.source import Source
 
-        def crash(path):
-            os.write(2, b"a library that falls over\\n")
-            os.kill(os.getpid(), signal.SIGSEGV)
+        def read(path):
+            os.write(2, b"a library that falls over")
+            {accident}
 
-        Source.of = crash
+        trial.PATIENCE = 1.0
+        Source.of = read
         main()
     """
     model = tmp_path / "m.ubj"
@@ -128,14 +136,14 @@ def test_a_file_that_ends_the_process_that_reads_it(tmp_path):
         [sys.executable, "-c", textwrap.dedent(script), "inspect", model],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=200,
         env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parent.parent)},
     )
     assert result.returncode == 1
     assert result.stdout == ""
     assert result.stderr == (
-        f"forestprune: {model} is damaged: the library that reads it ended the process that tried "
-        "to (SIGSEGV). Write the model again.\n"
+        f"forestprune: {model} is damaged: the library that reads it {told}. Write the model "
+        "again.\n"
     )
 
 

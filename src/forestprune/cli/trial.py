@@ -1,21 +1,26 @@
 """Files that only a library can read: tried in a process of its own, which they may end.
 
 One wrong bit in a file of XGBoost, LightGBM or CatBoost is enough for some of their readers to
-write beyond an array, and no error can be caught then.
+write beyond an array, or to wait for ever, and no error can be caught then.
 """
 
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from forestprune import progress
 from forestprune.cli.failures import CommandError
 
 ENDINGS = (".json", ".ubj", ".txt", ".cbm")
 """Of the files that are tried; pickles may do things that must not be done twice."""
+
+PATIENCE, PATIENCE_A_MEGABYTE = 120.0, 20.0
+"""Seconds, many times what reading takes: some damaged files are read for ever."""
 
 alone = False
 """Whether this process runs one command and nothing else, so that a copy of it is safe."""
@@ -26,16 +31,39 @@ def try_to_read(path: Path, read: Callable[[Path], Any]) -> None:
     # Elsewhere a copy of a process cannot be made, or may not call what has been loaded.
     if not alone or sys.platform != "linux" or path.suffix.lower() not in ENDINGS:
         return
+    patience = PATIENCE + PATIENCE_A_MEGABYTE * path.stat().st_size / 1e6
     copy = os.fork()
     if copy == 0:
         _read_and_end(path, read)
-    _, status = os.waitpid(copy, 0)
+    with progress.bar("checking the model", None):
+        status = _ended(copy, patience)
+    if status is None:
+        raise CommandError(
+            f"{path} is damaged: the library that reads it has not come to an end after "
+            f"{patience:.0f} seconds. Write the model again."
+        )
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
         raise CommandError(
             f"{path} is damaged: the library that reads it ended the process that tried to "
             f"({name}). Write the model again."
         )
+
+
+def _ended(copy: int, patience: float) -> int | None:
+    """Return how a process has ended, or None if it had to be ended."""
+    last = time.monotonic() + patience
+    done, status = 0, 0
+    try:
+        while not done and time.monotonic() < last:
+            done, status = os.waitpid(copy, os.WNOHANG)
+            if not done:
+                time.sleep(0.01)
+    finally:
+        if not done:
+            os.kill(copy, signal.SIGKILL)
+            os.waitpid(copy, 0)
+    return status if done else None
 
 
 def _read_and_end(path: Path, read: Callable[[Path], Any]) -> None:
