@@ -147,6 +147,31 @@ def test_a_file_that_its_library_does_not_survive(accident, told, tmp_path):
     )
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files are not tried first")
+def test_a_file_that_asks_for_all_memory(tmp_path):
+    script = """
+        import numpy
+        from forestprune.cli import main
+        from forestprune.source import Source
+
+        Source.of = lambda path: numpy.zeros(10**10)
+        main()
+    """
+    model = tmp_path / "m.cbm"
+    model.write_bytes(b"{}")
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), "inspect", model],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parent.parent)},
+    )
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"forestprune: {model} cannot be used: it is damaged")
+    assert "MemoryError" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_what_a_library_writes_past_python_is_not_seen():
     script = """
         import os, sys

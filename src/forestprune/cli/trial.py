@@ -1,7 +1,7 @@
 """Files that only a library can read: tried in a process of its own, which they may end.
 
 One wrong bit in a file of XGBoost, LightGBM or CatBoost is enough for some of their readers to
-write beyond an array, or to wait for ever, and no error can be caught then.
+write beyond an array, to take all memory or never to end, and no error can be caught then.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from forestprune import progress
-from forestprune.cli.failures import CommandError
+from forestprune.cli.failures import CommandError, debugging, describe
 
 ENDINGS = (".json", ".ubj", ".txt", ".cbm")
 """Of the files that are tried; pickles may do things that must not be done twice."""
@@ -22,31 +22,42 @@ ENDINGS = (".json", ".ubj", ".txt", ".cbm")
 PATIENCE, PATIENCE_A_MEGABYTE = 120.0, 20.0
 """Seconds, many times what reading takes: some damaged files are read for ever."""
 
+MEMORY, MEMORY_A_BYTE = 4e9, 400.0
+"""What reading may take: a wrong bit can ask for more than there is, at the cost of all others."""
+
+_LONGEST_LINE = 4000  # a pipe can hold that much before anybody reads it
+
 alone = False
 """Whether this process runs one command and nothing else, so that a copy of it is safe."""
 
 
 def try_to_read(path: Path, read: Callable[[Path], Any]) -> None:
-    """Refuse a file that ends the process that reads it."""
-    # Elsewhere a copy of a process cannot be made, or may not call what has been loaded.
-    if not alone or sys.platform != "linux" or path.suffix.lower() not in ENDINGS:
+    """Refuse a file that cannot be read, also if reading it ends the process or never ends."""
+    # Elsewhere a copy of a process cannot be made, or may not call what has been loaded. And one
+    # who looks for a fault wants to see it where it happens.
+    supported = alone and sys.platform == "linux" and not debugging()
+    if not supported or path.suffix.lower() not in ENDINGS or not path.is_file():
         return
-    patience = PATIENCE + PATIENCE_A_MEGABYTE * path.stat().st_size / 1e6
+    size = path.stat().st_size
+    patience = PATIENCE + PATIENCE_A_MEGABYTE * size / 1e6
+    reading, writing = os.pipe()
     copy = os.fork()
     if copy == 0:
-        _read_and_end(path, read)
-    with progress.bar("checking the model", None):
+        _read_and_end(path, read, writing, MEMORY + MEMORY_A_BYTE * size)
+    os.close(writing)
+    with progress.bar("checking the model", None), os.fdopen(reading, "rb") as said:
         status = _ended(copy, patience)
+        words = said.read().decode() if status == 0 else ""
+    if status == 0 and words:
+        raise CommandError(words)
     if status is None:
-        raise CommandError(
-            f"{path} is damaged: the library that reads it has not come to an end after "
-            f"{patience:.0f} seconds. Write the model again."
-        )
-    if os.WIFSIGNALED(status):
+        words = f"has not come to an end after {patience:.0f} seconds"
+    elif os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
+        words = f"ended the process that tried to ({name})"
+    if words:
         raise CommandError(
-            f"{path} is damaged: the library that reads it ended the process that tried to "
-            f"({name}). Write the model again."
+            f"{path} is damaged: the library that reads it {words}. Write the model again."
         )
 
 
@@ -66,14 +77,19 @@ def _ended(copy: int, patience: float) -> int | None:
     return status if done else None
 
 
-def _read_and_end(path: Path, read: Callable[[Path], Any]) -> None:
-    """Read a file, whatever comes of it: what is wrong with it is said later."""
+def _read_and_end(path: Path, read: Callable[[Path], Any], told: int, memory: float) -> None:
+    """Read a file, say what is wrong with it, and end this process."""
     try:
         import resource
 
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = int(pages * resource.getpagesize() + memory)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with silent_libraries():
             read(path)
+    except Exception as error:
+        os.write(told, describe(error).encode()[:_LONGEST_LINE])
     finally:
         os._exit(0)
 
