@@ -17,22 +17,26 @@ if TYPE_CHECKING:
 def read_source(path: Path, *, trust: bool) -> "Source":
     """Return the model in a file. A pickle is only loaded if the user trusts it."""
     from forestprune.interop.model_files import PICKLES
-    from forestprune.source import Source
 
     if path.suffix.lower() in PICKLES and path.is_file() and not trust:
         raise WrongCallError(
             f"{path} is a pickle, and loading one can run any code that is in it. If you know who "
             "wrote it, add --trust."
         )
+    try_to_read(path, _read)
+    with silent_libraries(), progress.bar("reading the model", None):
+        return _read(path)
+
+
+def _read(path: Path) -> "Source":
+    """Return the model in a file; whatever reading it ends in, the error names the file."""
+    from forestprune.source import Source
+
     try:
-        try_to_read(path, Source.of)
-        with silent_libraries(), progress.bar("reading the model", None):
-            return Source.of(path)
-    except CommandError:
-        raise
+        return Source.of(path)
     except Exception as error:
         # A damaged file may end in any error, and what it is about may not say where.
-        if str(path) in str(error):
+        if str(path) in str(error) and (is_meant_for_users(error) or isinstance(error, OSError)):
             raise
         words = describe(error) if is_meant_for_users(error) else _shortly(error)
         raise CommandError(f"{path} cannot be used: {words}") from error

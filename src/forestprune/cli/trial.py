@@ -1,7 +1,7 @@
 """Files that only a library can read: tried in a process of its own, which they may end.
 
 One wrong bit in a file of XGBoost, LightGBM or CatBoost is enough for some of their readers to
-write beyond an array, and no error can be caught then.
+write beyond an array, to take all memory or never to end, and no error can be caught then.
 """
 
 import os
@@ -13,78 +13,85 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forestprune.cli.failures import CommandError
+from forestprune import progress
+from forestprune.cli.failures import CommandError, debugging, describe
 
 ENDINGS = (".json", ".ubj", ".txt", ".cbm")
 """Of the files that are tried; pickles may do things that must not be done twice."""
 
-SECONDS, SECONDS_A_BYTE = 60.0, 1e-6
-"""How long reading may take; a library has to be imported first."""
+PATIENCE, PATIENCE_A_MEGABYTE = 120.0, 20.0
+"""Seconds, many times what reading takes: some damaged files are read for ever."""
 
-MEMORY, MEMORY_A_BYTE = 4 * 2**30, 200
-"""Bytes that a process may hold which reads a file, and how many more a byte of the file."""
+MEMORY, MEMORY_A_BYTE = 4e9, 400.0
+"""What reading may take: a wrong bit can ask for more than there is, at the cost of all others."""
 
-NO_MEMORY = 3
+_LONGEST_LINE = 4000  # a pipe can hold that much before anybody reads it
 
 alone = False
 """Whether this process runs one command and nothing else, so that a copy of it is safe."""
 
 
 def try_to_read(path: Path, read: Callable[[Path], Any]) -> None:
-    """Refuse a file that ends the process that reads it."""
-    # Elsewhere a copy of a process cannot be made, or may not call what has been loaded.
-    if not alone or sys.platform != "linux" or path.suffix.lower() not in ENDINGS:
+    """Refuse a file that cannot be read, also if reading it ends the process or never ends."""
+    # Elsewhere a copy of a process cannot be made, or may not call what has been loaded. And one
+    # who looks for a fault wants to see it where it happens.
+    supported = alone and sys.platform == "linux" and not debugging()
+    if not supported or path.suffix.lower() not in ENDINGS or not path.is_file():
         return
     size = path.stat().st_size
+    patience = PATIENCE + PATIENCE_A_MEGABYTE * size / 1e6
+    reading, writing = os.pipe()
     copy = os.fork()
     if copy == 0:
-        _read_and_end(path, read, MEMORY + MEMORY_A_BYTE * size)
-    status = _wait(copy, SECONDS + SECONDS_A_BYTE * size)
+        _read_and_end(path, read, writing, MEMORY + MEMORY_A_BYTE * size)
+    os.close(writing)
+    with progress.bar("checking the model", None), os.fdopen(reading, "rb") as said:
+        status = _ended(copy, patience)
+        words = said.read().decode() if status == 0 else ""
+    if status == 0 and words:
+        raise CommandError(words)
     if status is None:
-        why = "reading it does not come to an end"
+        words = f"has not come to an end after {patience:.0f} seconds"
     elif os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        why = f"the library that reads it ended the process that tried to ({name})"
-    elif os.WEXITSTATUS(status) == NO_MEMORY:
-        why = "it asks for far more memory than a model of its size takes"
-    else:
-        return
-    raise CommandError(f"{path} is damaged: {why}. Write the model again.")
+        words = f"ended the process that tried to ({name})"
+    if words:
+        raise CommandError(
+            f"{path} is damaged: the library that reads it {words}. Write the model again."
+        )
 
 
-def _wait(copy: int, seconds: float) -> int | None:
-    """Return how a process ended; None if it had to be ended because it took too long."""
-    until = time.monotonic() + seconds
-    pause = 0.001
-    while True:
-        done, status = os.waitpid(copy, os.WNOHANG)
-        if done:
-            return status
-        if time.monotonic() > until:
+def _ended(copy: int, patience: float) -> int | None:
+    """Return how a process has ended, or None if it had to be ended."""
+    last = time.monotonic() + patience
+    done, status = 0, 0
+    try:
+        while not done and time.monotonic() < last:
+            done, status = os.waitpid(copy, os.WNOHANG)
+            if not done:
+                time.sleep(0.01)
+    finally:
+        if not done:
             os.kill(copy, signal.SIGKILL)
             os.waitpid(copy, 0)
-            return None
-        time.sleep(pause)
-        pause = min(2 * pause, 0.05)
+    return status if done else None
 
 
-def _read_and_end(path: Path, read: Callable[[Path], Any], memory: int) -> None:
-    """Read a file, whatever comes of it: what else is wrong with it is said later."""
-    code = 0
+def _read_and_end(path: Path, read: Callable[[Path], Any], told: int, memory: float) -> None:
+    """Read a file, say what is wrong with it, and end this process."""
     try:
         import resource
 
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = int(pages * resource.getpagesize() + memory)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
         with silent_libraries():
             read(path)
-    except BaseException as error:
-        if isinstance(error, MemoryError) or "bad_alloc" in str(error):
-            code = NO_MEMORY
+    except Exception as error:
+        os.write(told, describe(error).encode()[:_LONGEST_LINE])
     finally:
-        os._exit(code)
+        os._exit(0)
 
 
 @contextmanager
