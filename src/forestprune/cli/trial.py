@@ -82,9 +82,8 @@ def _read_and_end(path: Path, read: Callable[[Path], Any], told: int, memory: fl
     try:
         import resource
 
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        limit = int(pages * resource.getpagesize() + memory)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        # What is written to, not addresses: threads reserve gigabytes of those on large machines.
+        resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with silent_libraries():
             read(path)
