@@ -179,7 +179,7 @@ def report(lines: list[dict], n_rows: int, command: str) -> str:
         "rows: the peak of the same command on 1,000 rows, which has the model too. Ratios: peak "
         "less that of few rows, or less imports, over data + codes.",
         "",
-        "| model | file | asked | data | codes | imports | few rows | peak | ratio, from few rows | "
+        "| model | file | asked | data | codes | imports | few rows | peak | from few rows | "
         "from imports |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
