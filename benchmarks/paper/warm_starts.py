@@ -61,8 +61,9 @@ class Counted(Solver):
 
     def __init__(self, encoding: Encoding, y: Floats, options: Options) -> None:
         super().__init__(encoding, y, options)
-        steps = measured_steps(encoding, options.n_jobs, sketched=False)
-        self.problem = replace(self.problem, steps=steps)
+        # In place of the cached ones, which have a sketch.
+        self.problem = replace(self.problem)
+        vars(self.problem)["steps"] = measured_steps(encoding, options.n_jobs, sketched=False)
         self._before = 0
         self._descent = Descent(self.problem, n_jobs=options.n_jobs)
 
