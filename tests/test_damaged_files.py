@@ -16,7 +16,7 @@ from test_cli import MODELS, friedman, need, shop  # noqa: F401
 
 import forestprune as fp
 
-ROUNDS = 6
+ROUNDS = 12
 """Accidents that happen to each kind of file."""
 
 # Copies of one process, each for a file: to start a new one takes longer than to read a file.
