@@ -25,6 +25,7 @@ CONTENTS = {
         "/docs/speed",
         "/docs/paper",
         "/benchmarks/results/frontier",
+        "/benchmarks/results/million_rows",
         "/benchmarks/results/paper/README",
     ],
 }
