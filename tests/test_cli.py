@@ -10,7 +10,7 @@ import subprocess
 import sys
 import warnings
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +43,7 @@ from forestprune.cli.flat import flat
 from forestprune.cli.rows import Reader, Rows, Shares
 from forestprune.cli.wording import as_flags
 from forestprune.source import Source
+from forestprune.text import to_formula, to_text
 
 pd = pytest.importorskip("pandas")
 
@@ -356,6 +357,38 @@ def test_inspect_names_the_steps_of_a_pipeline_and_what_is_predicted(friedman, t
     text = succeeds("inspect", tmp_path / "m.joblib", "--trust").stdout
     assert "StandardScaler, GradientBoostingRegressor" in text
     assert "quantile of y" in text
+
+
+@pytest.mark.parametrize(("way", "write"), [("text", to_text), ("formula", to_formula)])
+def test_inspect_writes_a_small_model_down(way, write, shop, tmp_path):
+    small = fp.Forest.from_file(shop / RF).truncate([3] * 2 + [0] * 6).compact()
+    names = tuple(name + " but much longer than any line" * 9 for name in NAMES)
+    small = replace(small, input=replace(small.input, feature_names=names))
+    small.save(tmp_path / "m.npz")
+    # No line is broken, not even by those who print it.
+    expected = write(small) + "\n"
+    assert max(map(len, expected.splitlines())) > 250
+    assert succeeds("inspect", tmp_path / "m.npz", "--as", way).stdout == expected
+    document = json.loads(succeeds("inspect", tmp_path / "m.npz", "--as", way, "--json").stdout)
+    assert document[way] == [write(small)]
+    assert document["trees"] == small.n_trees
+
+
+def test_inspect_writes_each_output_down(friedman, tmp_path):
+    X, y = friedman
+    model = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, np.column_stack([y, -y]))
+    forest = fp.Forest.from_model(model)
+    forest.save(tmp_path / "m.npz")
+    shown = succeeds("inspect", tmp_path / "m.npz", "--as", "text").stdout
+    for output in (0, 1):
+        assert f"# Output {output}\n{to_text(forest, output=output)}\n" in shown
+
+
+def test_a_formula_of_a_large_model_is_refused(friedman, tmp_path):
+    model = GradientBoostingRegressor(n_estimators=1001, max_depth=1).fit(*friedman)
+    joblib.dump(model, tmp_path / "m.joblib")
+    args = ["inspect", tmp_path / "m.joblib", "--trust", "--as", "formula"]
+    fails(tmp_path, *args, match="can have 1,000 trees .* but this forest has 1,001")
 
 
 def test_inspect_quietly_only_checks(shop):

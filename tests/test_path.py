@@ -19,8 +19,9 @@ from strategies import cases
 import forestprune as fp
 from forestprune.descent import Descent
 from forestprune.options import Options
-from forestprune.path import Budget, PruningPath, Validation
+from forestprune.path import Budget, PruningPath
 from forestprune.pruned import file_size
+from forestprune.scoring import Validation
 from forestprune.solver import Solver
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
@@ -187,6 +188,17 @@ def test_a_tolerance_takes_the_smallest_model_that_is_good_enough(path):
     path = PruningPath(path.source, path.points, unreachable)
     with pytest.raises(ValueError, match=r"within tolerance=0.*Raise tolerance"):
         path.select(tolerance=0)
+
+
+def test_many_rows_are_scored_some_at_a_time(path, monkeypatch):
+    weights = np.random.default_rng(0).integers(0, 3, len(Y_VAL)).astype(float)
+    weights[60:120] = 0.0  # more than one piece
+    at_once = path.validate(X_VAL, Y_VAL, sample_weight=weights)
+    monkeypatch.setattr("forestprune.scoring.ROWS_AT_ONCE", 17)
+    in_pieces = path.validate(X_VAL, Y_VAL, sample_weight=weights)
+    assert in_pieces.full == at_once.full
+    np.testing.assert_allclose(in_pieces.scores, at_once.scores, rtol=1e-12)
+    np.testing.assert_allclose(in_pieces.standard_errors, at_once.standard_errors, rtol=1e-12)
 
 
 def test_one_standard_error_takes_the_smallest_model_near_the_best(path):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import Node
+from sklearn.ensemble import RandomForestRegressor
 from strategies import NUMBERS, forests, probing_rows, raw_tree, rows
 from xgboost import XGBRegressor
 
@@ -131,10 +132,53 @@ def test_a_stump_reads_as_one_line():
 def test_missing_values_are_spoken_of_where_they_can_be():
     stump = split(1, 0.5, leaf(-1.0), leaf(1.0), missing_left=True)
     open_, closed = built([stump]), built([stump], ensure_all_finite=True)
-    assert "if x1 <= 0.5 or missing, else" in to_text(open_)
+    assert "A missing value goes where the condition is met." in to_text(open_)
     assert "missing" not in to_text(closed)
     assert "if x1 > 0.5 else" in to_formula(open_)
     assert "if x1 <= 0.5 else" in to_formula(closed)
+
+
+RULES = {
+    'A missing value goes to "else"': lambda left, right: False,
+    "A missing value goes where the condition is met": lambda left, right: True,
+    "A missing value goes the way of more training rows": lambda left, right: left > right,
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from([1.0, 2.0, 3.0]), st.booleans()), min_size=1, max_size=6))
+def test_a_reader_knows_where_missing_values_go(stumps):
+    roots = [
+        split(0, 0.5, leaf(-1.0, cover), leaf(1.0, 2.0), missing_left=left)
+        for cover, left in stumps
+    ]
+    lines = to_text(built(roots)).splitlines()
+    rule, _, exceptions = lines[2].rstrip(".").partition(", unless the condition says ")
+    spoken = []
+    for number, (cover, left) in enumerate(stumps):
+        line = lines[lines.index(f"Tree {number}") + 1]
+        added = [words for words in ("or missing", "and not missing") if f"0.5 {words}," in line]
+        assert added or cover != 2.0 or "more" not in rule
+        assert left == (added[0] == "or missing" if added else RULES[rule](cover, 2.0))
+        spoken += [words for words in added if words not in spoken]
+    assert exceptions == " or ".join(f'"{words}"' for words in spoken)
+
+
+@pytest.mark.parametrize(
+    ("model", "rule"),
+    [
+        (
+            RandomForestRegressor(5, bootstrap=False, max_depth=2, random_state=0),
+            "the way of more training rows",
+        ),
+        (XGBRegressor(n_estimators=5, max_depth=3), 'to "else"'),
+    ],
+)
+def test_libraries_that_saw_no_missing_value_keep_to_a_rule(model, rule):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(301, 3))
+    lines = to_text(fp.Forest.from_model(model.fit(X, X[:, 0] * X[:, 1]))).splitlines()
+    assert lines[2] == f"A missing value goes {rule}."
+    assert not any("missing" in line for line in lines[3:])
 
 
 def test_categories_are_named_where_the_model_knows_their_names():

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune import kernels
 from forestprune.forest import Forest
-from forestprune.inputs import read_only_view
+from forestprune.inputs import FloatMatrix, read_only_view
 from forestprune.threads import run_in_threads, split_range, thread_count
 from forestprune.validation import frozen_array, seal
 
@@ -48,7 +48,7 @@ class Encoding:
             )
         object.__setattr__(self, "codes", codes)
         if self.sample_weight is not None:
-            weights = _checked_weights(self.sample_weight, self.n_rows)
+            weights = checked_weights(self.sample_weight, self.n_rows)
             object.__setattr__(self, "sample_weight", weights)
 
     @property
@@ -121,9 +121,19 @@ def encode(
             "Forest.from_model(model)."
         )
     matrix = forest.input.matrix(X)
-    rows = len(matrix)
     if sample_weight is not None:
-        sample_weight = _checked_weights(sample_weight, rows)
+        sample_weight = checked_weights(sample_weight, len(matrix))
+    return encode_matrix(forest, matrix, n_jobs, sample_weight)
+
+
+def encode_matrix(
+    forest: Forest,
+    matrix: FloatMatrix,
+    n_jobs: int | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> Encoding:
+    """Route rows that `InputSpec.matrix` has checked down every tree."""
+    rows = len(matrix)
     codes = np.empty((forest.n_trees, rows), dtype=_code_dtype(forest))
     # A few tasks a thread even out trees of different size.
     threads = thread_count(n_jobs)
@@ -142,7 +152,8 @@ def _code_dtype(forest: Forest) -> np.dtype[Any]:
     return np.min_scalar_type(int(leaves.max(initial=1)) - 1)
 
 
-def _checked_weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
+def checked_weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
+    """Return weights of rows that can be used as such, or say what is wrong with them."""
     weights = frozen_array("sample_weight", np.asarray(sample_weight, dtype=np.float64), "f8", 1)
     if weights.shape != (rows,):
         raise ValueError(

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from forestprune.api import prune, prune_path
 from forestprune.options import Joint, Options, Polish, Rule, Weighting, require, require_number
-from forestprune.path import Budget, PruningPath, Validation, check_quality
+from forestprune.path import Budget, PruningPath, check_quality
 from forestprune.progress import track
 from forestprune.pruned import PrunedForest
+from forestprune.scoring import Validation
 from forestprune.source import Source, is_a
 
 

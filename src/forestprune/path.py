@@ -10,19 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.encoding import encode
 from forestprune.exceptions import InvalidForestError
 from forestprune.files import read_archive, write_archive
 from forestprune.forest import Forest
 from forestprune.options import require_count, require_number
-from forestprune.problem import check_target
-from forestprune.progress import track
 from forestprune.pruned import PrunedForest
+from forestprune.scoring import Validation, validate
 from forestprune.solver import Point
 from forestprune.source import Source
-from forestprune.steps import tree_steps
 from forestprune.subtrees import pack, unpack
-from forestprune.tables import Predictions
 
 _COLUMNS = ("alpha", "depths", "weights", "intercept", "objective", "loss", "n_iter")
 """What is stored of each point, as one array for all of them; and its report."""
@@ -77,25 +73,6 @@ def check_quality(tolerance: float | None, one_standard_error: bool) -> None:
         raise ValueError(f"one_standard_error must be True or False, got {one_standard_error!r}.")
     if tolerance is not None and one_standard_error:
         raise ValueError("tolerance and one_standard_error exclude each other; give one.")
-
-
-@dataclass(frozen=True, eq=False)
-class Validation:
-    """How the points of a path do on rows that they were not pruned with.
-
-    Attributes
-    ----------
-    scores : float64 array of shape (n_alphas,)
-        R squared of each point; of several outputs together, weighted by their variance.
-    standard_errors : float64 array of shape (n_alphas,)
-        Standard error of each of these, from the scatter of the squared errors over rows or folds.
-    full : float
-        R squared of the original model.
-    """
-
-    scores: NDArray[np.float64]
-    standard_errors: NDArray[np.float64]
-    full: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,39 +183,7 @@ class PruningPath:
 
         Without `y`, what the original says is taken for it.
         """
-        forest, rows = self.source.forest, self.source.transform(X)
-        encoding = encode(forest, rows, sample_weight=sample_weight, n_jobs=n_jobs)
-        y = self.source.target(rows, y, n_jobs)
-        target = check_target(y, encoding.n_rows, forest.n_outputs)
-        predictions = Predictions(encoding, tree_steps(forest))
-        weights = encoding.sample_weight
-        if weights is None:
-            weights = np.ones(encoding.n_rows)
-        mean = np.average(target, axis=1, weights=weights)[:, np.newaxis]
-        variance = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum())
-
-        def loss(point: Point) -> tuple[float, float]:
-            predictions.move_to(point.depths, point.weights, point.subtrees)
-            errors = (target - predictions.values - point.intercept[:, np.newaxis]) ** 2
-            each = errors.sum(axis=0)
-            average = float(np.average(each, weights=weights))
-            spread = float(np.average((each - average) ** 2, weights=weights))
-            # As many rows as weigh the same together, had they equal weights.
-            effective = float(weights.sum() ** 2 / (weights**2).sum())
-            return average, float(np.sqrt(spread / effective))
-
-        original = self.source.original.predict(rows, n_jobs=n_jobs)
-        errors = (target - np.reshape(original, (encoding.n_rows, -1)).T) ** 2
-        full = float(np.average(errors.sum(axis=0), weights=weights))
-        pairs = [loss(point) for point in track(self.points, "scoring", len(self.points))]
-        losses, standard_errors = np.array(pairs).reshape(-1, 2).T
-        # As scikit-learn has it: a constant target that is met scores 1, else 0.
-        if variance == 0.0:
-            met = [float(value == 0.0) for value in (*losses, full)]
-            return Validation(np.array(met[:-1]), np.zeros_like(losses), met[-1])
-        return Validation(
-            1.0 - losses / variance, standard_errors / variance, 1.0 - full / variance
-        )
+        return validate(self.source, self.points, X, y, sample_weight, n_jobs)
 
     def select(
         self,

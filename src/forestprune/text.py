@@ -4,6 +4,7 @@ import keyword
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +53,11 @@ def to_text(
     require_count("digits", digits, 1)
     view = Additive.of(forest, output)
     names = _spoken_names(forest)
-    lines = _opening(forest, view, digits)
+    missing = _Missing.of(forest)
+    lines = [*_opening(forest, view, digits), *missing.sentence]
     for tree in view.order:
         lines += ["", f"Tree {tree if numbers is None else numbers[tree]}"]
-        lines += _tree_in_words(forest, view, tree, names, digits)
+        lines += _tree_in_words(forest, view, tree, names, missing, digits)
     return "\n".join(lines)
 
 
@@ -175,14 +177,66 @@ def _opening(forest: Forest, view: Additive, digits: int | None) -> list[str]:
     notes = "In brackets: share of the training rows."
     if digits is not None:
         notes += f" Numbers are rounded to {digits} digits."
-    lines = [f"{what} = {constant} + what {trees}.", notes]
-    if takes_missing(forest):
-        lines.append('A missing value goes to "else", unless the condition says "or missing".')
-    return lines
+    return [f"{what} = {constant} + what {trees}.", notes]
+
+
+@dataclass(frozen=True, eq=False)
+class _Missing:
+    """Where missing values go: a rule for all conditions, and what is said where it fails.
+
+    Libraries note for each split where a missing value would go, even if they never saw one. They
+    have rules of their own for that, and it is said only once if a forest keeps to one.
+
+    Attributes
+    ----------
+    sentence : list of str
+        The rule in words; nothing, if no condition can meet a missing value.
+    meets : bool array of shape (n_nodes,)
+        Whether a missing value meets the condition of a split, by the rule.
+    """
+
+    sentence: list[str]
+    meets: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, forest: Forest) -> "_Missing":
+        """Find the rule to which the fewest splits are exceptions."""
+        never = np.zeros(forest.n_nodes, dtype=np.bool_)
+        splits = np.flatnonzero(forest.left >= 0)
+        if not splits.size or not takes_missing(forest):
+            return cls([], never)
+        there = forest.missing_left[splits]
+        first = forest.offsets[np.searchsorted(forest.offsets, splits, "right") - 1]
+        first += forest.left[splits]
+        more = forest.cover[first] - forest.cover[first + 1]
+        larger = never.copy()
+        larger[splits] = np.where(more == 0.0, ~there, more > 0.0)  # equally many: an exception
+        rules = {
+            'to "else"': never,
+            "where the condition is met": ~never,
+            "the way of more training rows": larger,
+        }
+        where = min(rules, key=lambda rule: np.count_nonzero(rules[rule][splits] != there))
+        meets = rules[where]
+        failing = splits[meets[splits] != there]
+        words = dict.fromkeys(_exception(bool(meets[node])) for node in failing)
+        said = " or ".join(f'"{word}"' for word in words)
+        unless = f", unless the condition says {said}" if said else ""
+        return cls([f"A missing value goes {where}{unless}."], meets)
+
+
+def _exception(meets: bool) -> str:
+    """Return what is added to a condition that a missing value would meet by the rule, or not."""
+    return "and not missing" if meets else "or missing"
 
 
 def _tree_in_words(
-    forest: Forest, view: Additive, tree: int, names: list[str], digits: int | None
+    forest: Forest,
+    view: Additive,
+    tree: int,
+    names: list[str],
+    missing: _Missing,
+    digits: int | None,
 ) -> list[str]:
     start = int(forest.offsets[tree])
 
@@ -208,7 +262,10 @@ def _tree_in_words(
             lines.append(indent + lead)
             indent, depth = indent + "  ", depth + 1
         left = start + int(forest.left[node])
-        met = _condition_in_words(forest, Condition.of(forest, node), names, digits)
+        condition = Condition.of(forest, node)
+        met = _condition_in_words(forest, condition, names, digits)
+        if condition.missing != missing.meets[node]:
+            met = f"{met} {_exception(not condition.missing)}"
         if ends(left) and ends(left + 1):
             lines.append(f"{indent}{leaf(left)} if {met}, else {leaf(left + 1)}")
         else:
@@ -221,11 +278,9 @@ def _condition_in_words(
 ) -> str:
     name = names[condition.feature]
     if condition.categories is None:
-        met = f"{name} <= {_number(condition.threshold, digits)}"
-    else:
-        labels = ", ".join(repr(label) for label in category_labels(forest, condition))
-        met = f"{name} in {{{labels}}}"
-    return f"{met} or missing" if condition.missing else met
+        return f"{name} <= {_number(condition.threshold, digits)}"
+    labels = ", ".join(repr(label) for label in category_labels(forest, condition))
+    return f"{name} in {{{labels}}}"
 
 
 # As a formula

@@ -91,7 +91,9 @@ def _examples(*lines: str) -> str:
 
 
 app.command(
-    epilog=_examples("inspect model.json", "inspect model.joblib --trust --json"),
+    epilog=_examples(
+        "inspect model.json", "inspect model.joblib --trust --json", "inspect model.json --as text"
+    ),
 )(inspect)
 app.command(
     epilog=_examples(

@@ -1,29 +1,69 @@
 """`forestprune inspect`: what is in a model file."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from forestprune.cli.arguments import Json, ModelFile, Quiet, Trust
+import typer
+
+from forestprune.cli.arguments import PRINT, Json, ModelFile, Quiet, Trust
 from forestprune.cli.output import Output
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from forestprune.forest import Forest
     from forestprune.source import Source
 
 
+class Reading(StrEnum):
+    """How a model is written down."""
+
+    text = "text"
+    formula = "formula"
+
+
 def inspect(
-    model: ModelFile, trust: Trust = False, json: Json = False, quiet: Quiet = False
+    model: ModelFile,
+    trust: Trust = False,
+    read_as: Annotated[
+        Reading | None,
+        typer.Option(
+            "--as",
+            help="Print the model itself, in words or as a Python expression; for small ones.",
+            rich_help_panel=PRINT,
+        ),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Say what is in a model file: its class, its size, how deep its trees are."""
+    """Say what is in a model file: its class, its size, how deep its trees are; or all of it."""
     output = Output(as_json=json, quiet=quiet)
     with output.working():
         from forestprune.cli.models import read_source
         from forestprune.cli.summary import bars
 
-        document = _describe(model, read_source(model, trust=trust))
-        shown = [_table(document), *_histogram(bars(document["depths"]))]
+        source = read_source(model, trust=trust)
+        document = _describe(model, source)
+        shown: list[Any] = [_table(document), *_histogram(bars(document["depths"]))]
+        if read_as is not None:
+            document[read_as] = _written_down(source.forest, read_as)
+            shown = _headed(document[read_as])
     output.result(document, *shown)
+
+
+def _written_down(forest: "Forest", read_as: Reading) -> list[str]:
+    """Return the model in words or as an expression, once for each output."""
+    from forestprune.text import to_formula, to_text
+
+    write = {Reading.text: to_text, Reading.formula: to_formula}[read_as]
+    return [write(forest, output=number) for number in range(forest.n_outputs)]
+
+
+def _headed(parts: list[str]) -> list[str]:
+    if len(parts) == 1:
+        return parts
+    return [f"# Output {number}\n{part}\n" for number, part in enumerate(parts)]
 
 
 def _describe(path: Path, source: "Source") -> dict[str, Any]:

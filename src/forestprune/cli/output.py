@@ -86,7 +86,7 @@ class Output:
             # Names of files and features may look like markup.
             console = Console(markup=False, emoji=False, highlight=False)
             for part in shown:
-                console.print(part)
+                console.print(part, soft_wrap=isinstance(part, str))
 
     def _show_warning(self, message: Warning | str, *_: Any, **__: Any) -> None:
         self.note(describe_warning(message))
