@@ -358,7 +358,7 @@ def test_an_exact_solver_out_of_time(solver, capfd):
 @pytest.mark.parametrize(
     ("solver", "module", "command"),
     [
-        ("scip", "pyscipopt", r'pip install "forestprune\[mip\]"'),
+        ("scip", "pyscipopt", "pip install pyscipopt"),
         ("gurobi", "gurobipy", "pip install gurobipy"),
     ],
 )

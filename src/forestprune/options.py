@@ -71,7 +71,7 @@ class Options:
         Sweeps over all trees at most, for each alpha; a local search has as many for each move.
     solver : "heuristic", "scip" or "gurobi"
         How the best subset is found: by iterative hard thresholding and swaps, or exactly by
-        mixed-integer programming (``pip install "forestprune[mip]"``, or ``gurobipy``).
+        mixed-integer programming (``pip install pyscipopt``, or ``gurobipy``).
     time_limit : float
         Seconds for an exact solver, for each model that it polishes: on a path that is each point.
     random_state : int, RandomState or None

@@ -15,7 +15,7 @@ from forestprune.subset_search import Search
 LARGEST_BOUND = 1e3
 
 EXACT = {
-    "scip": ("pyscipopt", 'pip install "forestprune[mip]"'),
+    "scip": ("pyscipopt", "pip install pyscipopt"),
     "gurobi": ("gurobipy", "pip install gurobipy"),
 }
 

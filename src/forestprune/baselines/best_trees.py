@@ -42,7 +42,7 @@ def best_trees(
     alpha2 : float
         0 for the paper's problem, which has no such penalty.
     solver : "scip", "gurobi" or "heuristic"
-        ``pip install "forestprune[mip]"`` for SCIP; ``pip install gurobipy`` and a licence for
+        ``pip install pyscipopt`` for SCIP; ``pip install gurobipy`` and a licence for
         Gurobi. Both start from the best that LASSO, thresholding and swaps find; "heuristic" stops
         there.
     time_limit : float

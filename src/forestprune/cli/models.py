@@ -72,9 +72,7 @@ def check_ending(path: Path, source: "Source") -> None:
             f"ends in {listed_endings(endings)}."
         )
     if path.suffix == ".skops" and importlib.util.find_spec("skops") is None:
-        raise CommandError(
-            f'{path.name} needs skops, which is not installed: pip install "forestprune[skops]"'
-        )
+        raise CommandError(f"{path.name} needs skops, which is not installed: pip install skops")
 
 
 def _possible_endings(source: "Source") -> tuple[str, ...]:

@@ -26,5 +26,5 @@ def _imported(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise CommandError(
-            f'Reading tables needs {name}, which is not installed: pip install "forestprune[data]"'
+            f"Reading tables needs {name}, which is not installed: pip install pandas pyarrow"
         ) from error

@@ -218,10 +218,7 @@ def _write_forest(model: Any, path: Path) -> None:
 def _not_installed(file: Path | str, error: ModuleNotFoundError) -> ModuleNotFoundError:
     """Return the error that says what a file needs."""
     if error.name in _EXTRAS:
-        reason = (
-            f"{_EXTRAS[error.name]}, which is not installed: "
-            f'pip install "forestprune[{error.name}]"'
-        )
+        reason = f"{_EXTRAS[error.name]}, which is not installed: pip install {error.name}"
     else:
         reason = f"the module {error.name}, which is not found. Install it where this runs."
     return ModuleNotFoundError(f"{file} needs {reason}", name=error.name)

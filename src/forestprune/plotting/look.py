@@ -32,7 +32,7 @@ def open_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            'Plots need matplotlib, which is not installed: pip install "forestprune[plot]"'
+            "Plots need matplotlib, which is not installed: pip install matplotlib"
         ) from error
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 

@@ -21,7 +21,7 @@ def check_installed() -> None:
     if missing:
         raise ImportError(
             f"Reports need {' and '.join(missing)}, not installed here: "
-            'pip install "forestprune[report]"'
+            f"pip install {' '.join(missing)}"
         )
 
 
