@@ -242,7 +242,7 @@ def test_a_library_that_is_missing_is_named(library, tmp_path, monkeypatch):
 def test_skops_that_is_missing_is_named(tmp_path, monkeypatch):
     (tmp_path / "model.skops").write_bytes(b"PK...")
     without(monkeypatch, "skops")
-    with pytest.raises(ModuleNotFoundError, match="skops.*pip install skops$"):
+    with pytest.raises(ModuleNotFoundError, match=r"skops.*pip install skops$"):
         model_files.load(tmp_path / "model.skops")
 
 
@@ -323,7 +323,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(models, tmp_path):
 
 def test_saving_without_skops_says_what_to_install(models, tmp_path, monkeypatch):
     without(monkeypatch, "skops")
-    with pytest.raises(ModuleNotFoundError, match="pip install skops$"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install skops$"):
         registry.save_model(models["tree"], tmp_path / "model.skops")
 
 

@@ -506,7 +506,7 @@ def test_lines_end_where_words_do(name, lines):
 
 @pytest.mark.parametrize(
     ("x", "text"),
-    [(2010.5, "2,010.5"), (72439000.0, "72,439,000"), (0.41499999, "0.415"), (-3.0, "-3")],
+    [(2010.5, "2010.5"), (72439000.0, "72,439,000"), (0.41499999, "0.415"), (-3.0, "-3")],
 )
 def test_numbers_are_short(x, text):
     assert look.short_number(x) == text.replace("-", look.MINUS)

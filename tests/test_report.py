@@ -31,7 +31,7 @@ import forestprune as fp
 from forestprune import registry
 from forestprune.report import page, timing
 from forestprune.report.loading import how_to_load
-from forestprune.report.summary import summarise
+from forestprune.report.summary import About, summarise
 from forestprune.report.tradeoff import frontier
 
 MOST_BYTES = 6_000_000
@@ -105,7 +105,7 @@ def test_headline_says_what_the_models_are(tmp_path, path, data):
     assert f"R² {scores[0]:.4f} → {scores[1]:.4f}" in shown
     change = 100 * ((1 - scores[1]) / (1 - scores[0]) - 1)
     assert f"{change:+.1f} %".replace("-", "\N{MINUS SIGN}") in shown
-    assert "on 100 rows that neither pruned nor chose" in shown
+    assert "on 100 further rows, given for this report" in shown
     joblib.dump(native, tmp_path / "small.joblib")
     kilobytes = (tmp_path / "small.joblib").stat().st_size / 1000
     assert f"→ {kilobytes:.1f} kB" in shown
@@ -197,7 +197,8 @@ def test_features_that_are_gone_are_listed(tmp_path, data):
 
 def test_every_leaf_is_drawn_with_what_it_adds(tmp_path, path):
     small = path.select(max_nodes=40)
-    drawn = summarise(path, [p.alpha for p in path.points].index(small.alpha))["trees"]
+    place = [point.alpha for point in path.points].index(small.alpha)
+    drawn = summarise(path, place, About())["trees"]
     leaves = [leaf for tree in drawn["outputs"][0]["trees"] for leaf in tree["leaves"]]
     forest = small.forest
     assert len(leaves) == np.count_nonzero(forest.left < 0)
@@ -277,6 +278,23 @@ def test_boosters_are_loaded_as_boosters(library, data, tmp_path, monkeypatch):
     assert found["said"] == pytest.approx(small.predict(X), rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize("as_booster", [False, True])
+def test_xgboost_is_told_of_categories(as_booster, data, tmp_path, monkeypatch):
+    X, y, *_ = data
+    kind = pd.Categorical.from_codes((X[:, 1] > 0).astype(int), ["low", "high"])
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(b=kind)
+    model = xgboost.XGBRegressor(n_estimators=10, max_depth=3, enable_categorical=True)
+    model.fit(frame, y)
+    booster = model.get_booster()
+    small = fp.prune(booster if as_booster else model, frame, y, max_nodes=20)
+    registry.save_model(small.to_native(), tmp_path / "small.json")
+    monkeypatch.chdir(tmp_path)
+    lines = how_to_load(small, tmp_path / "small.json")["code"].splitlines()
+    found = {"X": frame}
+    exec("\n".join([*lines[:-1], f"said = {lines[-1]}"]), found)
+    assert found["said"] == pytest.approx(small.predict(frame), rel=1e-5, abs=1e-5)
+
+
 def test_without_a_file_the_report_says_so(path, data, tmp_path, monkeypatch):
     small = path.select(max_nodes=40)
     monkeypatch.chdir(tmp_path)
@@ -339,7 +357,7 @@ def test_no_name_breaks_the_page(names):
     )
     forest = replace(forest, input=replace(forest.input, feature_names=tuple(names)))
     path = fp.prune_path(forest, pd.DataFrame(X, columns=names), X[:, 0] * X[:, 1], n_alphas=4)
-    text = page.page(summarise(path, 3, title="t"))
+    text = page.page(summarise(path, 3, About(title="t")))
     opened = Page(text)
     assert opened.tags.count("script") == 3
     shown = {entry["name"] for entry in data_in(text)["features"]["shown"]}
@@ -510,7 +528,7 @@ def test_bytes(n, text):
 
 
 @pytest.mark.parametrize(
-    ("full", "small", "text"), [(10, 4, "2.5"), (9999, 3, "3,333"), (3, 0, "∞"), (1, 2, "0.5")]
+    ("full", "small", "text"), [(10, 4, "2.5"), (9999, 3, "3,333"), (3, 0, "∞"), (1, 2, "2.0")]
 )
 def test_ratios(full, small, text):
     assert page.ratio(full, small) == text

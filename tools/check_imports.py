@@ -49,6 +49,7 @@ TABLE = [
     "solver",
     "source",
     "pruned",
+    "scoring",
     "path",
     "plotting",
     "report",

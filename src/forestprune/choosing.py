@@ -91,11 +91,15 @@ def candidates(
         options_now = how if len(shrinkages) == 1 else replace(how, shrinkage=shrinkage)
         solver = Solver(opened.encoding, opened.target, options_now, picked)
         path = PruningPath(opened.source, tuple(solver.path(solver.grid(wanted.n_alphas), enough)))
-        points += path.points
+        found = list(path.points)
         if budget and not wanted.by_quality:
             path = validated(path, held_out, how.n_jobs)
             chosen = path.choose(budget, None, False, path.validation)
-            points += _further_points(path, chosen, budget, solver)
+            found += _further_points(path, chosen, budget, solver)
+        if len(shrinkages) > 1:
+            about = {"shrinkage": float(shrinkage)}
+            found = [replace(point, report=point.report | about) for point in found]
+        points += found
         del solver  # what it takes must be gone before the next one begins
     points.sort(key=lambda point: -point.alpha)
     path = validated(PruningPath(opened.source, tuple(points)), held_out, how.n_jobs)

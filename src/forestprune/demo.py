@@ -15,7 +15,7 @@ from forestprune.api import prune_path
 from forestprune.datasets import load_wine_quality
 from forestprune.path import PruningPath
 from forestprune.pruned import PrunedForest, file_size
-from forestprune.report.timing import prediction_time
+from forestprune.report.timing import prediction_times
 from forestprune.report.write import write_report
 
 FOLDER = Path("forestprune-demo")
@@ -77,9 +77,11 @@ def _table(name: str, model: Any, picks: dict[str, PrunedForest], X: Any, y: Any
         table.add_column(heading, justify="left" if not heading else "right")
     # What a user would deploy: scikit-learn's models, not our own arrays.
     natives = {"full model": model} | {key: pick.to_native() for key, pick in picks.items()}
-    for key, native in natives.items():
+    for native in natives.values():
         if hasattr(native, "n_jobs"):
             native.set_params(n_jobs=1)  # on one core, as the others
+    seconds = prediction_times(natives, X)
+    for key, native in natives.items():
         trees = [tree.tree_ for tree in np.ravel(native.estimators_)]
         table.add_row(
             key,
@@ -88,7 +90,7 @@ def _table(name: str, model: Any, picks: dict[str, PrunedForest], X: Any, y: Any
             f"{max((tree.max_depth for tree in trees), default=0)}",
             f"{file_size(native) / 1000:,.1f}",
             f"{native.score(X, y):.4f}",
-            f"{1000 * prediction_time(native, X):.1f}",
+            f"{1000 * seconds[key]:.1f}",
         )
     return table
 

@@ -40,7 +40,8 @@ class PrunedForest:
     n_iter : int
         Sweeps over all trees that it took.
     report : dict
-        What polishing has to say: for a best subset the solver, its status, gap and seconds.
+        What else there is to say: the shrinkage, if it was chosen; for a best subset the solver,
+        its status, gap and seconds.
     ending : str
         Of the file whose size `n_bytes` is.
     """

@@ -42,7 +42,7 @@ class Point:
     n_iter : int
         Sweeps over all trees that it took.
     report : dict
-        What polishing has to say, if there is something.
+        What else there is to say, if there is something: by polishing, or that was chosen.
     subtrees : Subtrees or None
         The nodes that are kept and what they add, if that is not what the depths say.
     """

@@ -1,5 +1,6 @@
 """What came of pruning, in numbers: for machines, and as a table for people."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forestprune.cli.work import Work
@@ -26,6 +27,7 @@ def describe(
         "full": size_of(work.source.forest, full_bytes) | {"r_squared": full_score},
         "small": size_of(small.forest, small_bytes) | {"r_squared": small_score},
         "alpha": small.alpha,
+        "shrinkage": small.report.get("shrinkage"),
         "loss": small.loss,
     }
 
@@ -44,10 +46,14 @@ def table(document: dict[str, Any]) -> "Table":
         "max_depth": "deepest tree",
         "bytes": "file, bytes",
     }
+    endings = {Path(document[key]).suffix.lower() for key in ("model", "out") if key in document}
     for key, name in names.items():
-        ratio = f"{full[key] / small[key]:,.1f}" if small[key] else ""
+        comparable = small[key] and (key != "bytes" or len(endings) == 1)
+        ratio = f"{full[key] / small[key]:,.1f}" if comparable else ""
         result.add_row(name, f"{full[key]:,}", f"{small[key]:,}", ratio)
     if full["r_squared"] is not None:
-        label = f"R squared, {document['rows_held_out']:,} rows held out"
+        own = document["target"] == "own predictions"
+        whose = " against the full model" if own else ""
+        label = f"R squared{whose}, {document['rows_held_out']:,} rows held out"
         result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")
     return result

@@ -1,15 +1,18 @@
 """Reports from the command line: what is checked first, what is put on record."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forestprune.cli.failures import WrongCallError
-from forestprune.cli.groups import Files
+from forestprune.cli.groups import Files, Given, How
+from forestprune.cli.repeat import written_down
 from forestprune.cli.size import Size
 from forestprune.cli.work import Division, Work
 
 if TYPE_CHECKING:
     from forestprune.path import PruningPath
+    from forestprune.solver import Point
 
 ENDINGS = (".html", ".htm")
 
@@ -25,48 +28,69 @@ def check_report(file: Path, *, force: bool) -> None:
     check_installed()
 
 
-def on_record(
-    files: Files, work: Work, division: Division, size: Size, options: dict[str, Any]
-) -> dict[str, Any]:
-    """Return what a report puts on record: what was read, what was asked, how it was pruned."""
-    rows = f"{len(work.rows):,}"
-    if work.held_out is not None:
-        rows += f", and {len(work.held_out):,} others: {division}"
-    return {
-        "model": files.model.name,
-        "data": files.data.name,
-        "rows to prune with": rows,
-        "target": "its column" if work.labelled else "the model's own predictions",
-        **size.asked(),
-        **{name: value for name, value in options.items() if value is not None},
-    }
+@dataclass(frozen=True)
+class Asked:
+    """All that a command was called with that a report is about."""
+
+    files: Files
+    size: Size
+    how: How
+    given: Given
+
+    def record(self, work: Work, division: Division, point: "Point") -> dict[str, Any]:
+        """Return what a report puts on record: what was read, what was asked, what was chosen."""
+        rows = f"{len(work.rows):,}"
+        if work.held_out is not None:
+            rows += f", and {len(work.held_out):,} others: {division}"
+        target = self.given.target if work.labelled else None
+        return {
+            "rows to prune with": rows,
+            "target": ", ".join(target) if target else "the model's own predictions",
+            "command": written_down("prune", self.files, self.given, self.how, self.size),
+            "alpha taken": f"{point.alpha:g}",
+            **{f"{name} taken": f"{value}" for name, value in point.report.items()},
+        }
+
+    def held_out(self, work: Work, division: Division) -> str:
+        """Return what the rows held out are, and what they are good for."""
+        chose = (
+            "which did not choose it" if self.size.alpha is not None else "by which it was chosen"
+        )
+        words = f"{0 if work.held_out is None else len(work.held_out):,} rows, {chose}: {division}"
+        if division.file is not None or not work.labelled:
+            return words
+        return f"{words}; if the model was trained on them, its own error flatters"
 
 
-def write_page(
+def write_report(
     file: Path,
     path: "PruningPath",
     place: int,
     work: Work,
-    record: dict[str, Any],
+    division: Division,
+    asked: Asked,
     *,
     force: bool,
-    n_bytes: int,
+    n_bytes: int | None,
     small: Path | None = None,
     title: str | None = None,
 ) -> None:
-    """Write a report on a model whose file had `n_bytes`, pruned into the file `small`, if any."""
+    """Write a report on a model whose file had `n_bytes`, pruned into the file `small`, if any.
+
+    None for `n_bytes` if it was a file of another kind than that of the small one.
+    """
     from forestprune.cli.models import check_new_file
-    from forestprune.report import write_report
+    from forestprune.report.summary import About, summarise
+    from forestprune.report.write import write_page
 
     rows = work.rows if work.held_out is None else work.held_out
     check_new_file(file, force=force)  # it may have come about meanwhile
-    write_report(
-        file,
-        path,
-        place,
-        X=rows.X,
-        title=title,
-        options=record,
+    about = About(
+        title=title or f"{asked.files.model.name}, made small",
+        options=asked.record(work, division, path.points[place]),
         model_bytes=n_bytes,
         small_file=small,
+        held_out=asked.held_out(work, division),
+        command=written_down("prune", asked.files, asked.given, asked.how),
     )
+    write_page(file, summarise(path, place, about, rows.X))

@@ -10,7 +10,7 @@ import typer
 from forestprune.cli.arguments import PRINT
 from forestprune.cli.groups import Files, Given, How, Saying
 from forestprune.cli.outcome import describe, table
-from forestprune.cli.pages import check_report, on_record, write_page
+from forestprune.cli.pages import Asked, check_report, write_report
 from forestprune.cli.size import Size
 
 
@@ -65,6 +65,7 @@ def prune(
         path, place = size.choose(work, options, how.n_alphas, whole=report is not None)
         small = path[place]
         n_bytes = files.model.stat().st_size  # before it may be overwritten
+        same_format = files.model.suffix.lower() == out.suffix.lower()
         write_small(small, out, force=saying.force)
         output.written.append(out)
         document = {
@@ -78,9 +79,16 @@ def prune(
         if report is not None:
             if size.alpha is not None:
                 path, place = size.surroundings(path, work, options, how.n_alphas)
-            record = on_record(files, work, division, size, options)
-            write_page(
-                report, path, place, work, record, force=saying.force, n_bytes=n_bytes, small=out
+            write_report(
+                report,
+                path,
+                place,
+                work,
+                division,
+                Asked(files, size, how, given),
+                force=saying.force,
+                n_bytes=n_bytes if same_format else None,
+                small=out,
             )
             document["report"] = str(report)
             shown.append(f"report: {report}")

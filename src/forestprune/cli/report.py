@@ -10,7 +10,7 @@ import typer
 from forestprune.cli.arguments import PRINT
 from forestprune.cli.groups import Files, Given, How, Saying
 from forestprune.cli.outcome import describe, table
-from forestprune.cli.pages import check_report, on_record, write_page
+from forestprune.cli.pages import Asked, check_report, write_report
 from forestprune.cli.size import Size
 
 
@@ -53,14 +53,14 @@ def report(
         small = path[place]
         if size.alpha is not None:
             path, place = size.surroundings(path, work, options, how.n_alphas)
-        record = on_record(files, work, division, size, options)
         n_bytes = files.model.stat().st_size
-        write_page(
+        write_report(
             out,
             path,
             place,
             work,
-            record,
+            division,
+            Asked(files, size, how, given),
             force=saying.force,
             n_bytes=n_bytes,
             title=title,

@@ -49,7 +49,7 @@ class Division:
 
     def __str__(self) -> str:
         if self.file is not None:
-            return f"the rows of {self.file}"
+            return f"the rows of {self.file.name}"
         return f"{self.share:g} of the rows, held out by chance (seed {self.seed})"
 
 

@@ -64,16 +64,19 @@ def plot_depths(
         _bars(ax, at, original, 0.92, PALE_GREY, f"before, {count(original.size, 'tree')}")
     width = 0.62 / len(depths)
     for place, (name, each) in enumerate(depths.items()):
-        left = int(np.count_nonzero(each))
+        trees = count(int(np.count_nonzero(each)), "tree") + " left"
+        if not isinstance(models[name], PrunedForest):
+            trees = count(each.size, "tree")
         _bars(
             ax,
             at + (place - (len(depths) - 1) / 2) * width,
             each,
             width,
             COLOURS[place],
-            f"{name}, {count(left, 'tree')} left",
+            f"{name}, {trees}",
         )
-    gone = any((each == 0).any() for each in depths.values())
+    pruned = [model.depths for model in models.values() if isinstance(model, PrunedForest)]
+    gone = any((each == 0).any() for each in pruned)
     step = max(1, -(-deepest // 20))
     ticks = list(range(0, deepest + 1, step))
     ax.set_xticks(ticks, ["gone" if gone and not tick else str(tick) for tick in ticks])

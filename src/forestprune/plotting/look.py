@@ -64,7 +64,8 @@ def count(number: int, noun: str) -> str:
 
 def short_number(x: float, digits: int = 4) -> str:
     """Return a number as one would write it by hand."""
-    text = f"{x:,.1f}".removesuffix(".0") if 1000 <= abs(x) < 1e9 else f"{x:.{digits}g}"
+    comma = "," if abs(x) >= 10_000 else ""  # 2010 may be a year
+    text = f"{x:{comma}.1f}".removesuffix(".0") if 1000 <= abs(x) < 1e9 else f"{x:.{digits}g}"
     return text.replace("-", MINUS)
 
 
@@ -83,7 +84,7 @@ def short_names(forest: Forest, columns: Iterable[int], width: int) -> dict[int,
     their column behind them.
     """
     names = column_names(forest)
-    short = {column: _shortened(_on_one_line(names[column]), width) for column in columns}
+    short = {column: shortened(_on_one_line(names[column]), width) for column in columns}
     count = Counter(short.values())
     return {
         column: name if count[name] == 1 else f"{name} [{column}]" for column, name in short.items()
@@ -117,7 +118,8 @@ def _on_one_line(name: str) -> str:
     return " ".join(seen.split()) or repr(name)
 
 
-def _shortened(name: str, width: int) -> str:
+def shortened(name: str, width: int) -> str:
+    """Return a text of at most `width` letters: of a longer one, its beginning and its end."""
     if len(name) <= width:
         return name
     end = width // 3

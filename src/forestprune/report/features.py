@@ -7,10 +7,13 @@ import numpy as np
 from forestprune.additive import column_names
 from forestprune.forest import Forest
 from forestprune.plotting.importance import use_of_features
-from forestprune.plotting.look import short_names
+from forestprune.plotting.look import short_names, shortened
 
 MAX_BARS, LETTERS = 20, 30
 """Features in the chart, and how much of a name there is room for."""
+
+LONGEST = 200
+"""Letters of a name where there is room for it."""
 
 MAX_NAMES = 300
 """How many names of features that are gone are listed."""
@@ -23,7 +26,8 @@ def feature_summary(full: Forest, small: Forest) -> dict[str, Any]:
     ranked = np.lexsort((-before, -after))
     used = [int(column) for column in ranked if before[column] or after[column]]
     shown = used[:MAX_BARS]
-    names, short = column_names(full), short_names(full, shown, LETTERS)
+    names = [shortened(name, LONGEST) for name in column_names(full)]
+    short = short_names(full, shown, LETTERS)
     gone = [column for column in used if not after[column]]
     return {
         "before": int(np.count_nonzero(before)),

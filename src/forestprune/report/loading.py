@@ -20,9 +20,14 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
     library = "forestprune" if origin is None else origin.library
     name = Path(f"small{small.ending if origin is not None else '.npz'}") if file is None else file
     ending = name.suffix
-    write = (_CODE.get((library, ending)) or _CODE["any", ending])(model_class)
+    code = (_CODE.get((library, ending)) or _CODE["any", ending])(model_class)
+    known = small.forest.input
+    if library == "xgboost" and any(known.categories or known.marked_categories or ()):
+        # XGBoost has to be told each time.
+        code = code.replace("DMatrix(X)", "DMatrix(X, enable_categorical=True)")
+        code = code.replace(f"{model_class}()", f"{model_class}(enable_categorical=True)")
     return {
-        "code": write.replace("FILE", repr(name.name)),
+        "code": code.replace("FILE", repr(name.name)),
         "file": name.name,
         "to_come": file is None,
         "needs_us": ending == ".npz",

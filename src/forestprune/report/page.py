@@ -46,6 +46,7 @@ def page(summary: dict[str, Any]) -> str:
         "ratio": ratio,
         "signed_percent": signed_percent,
         "milliseconds": human_milliseconds,
+        "plain": "{:g}".format,
     }
     scripts = [get_plotlyjs().replace("\r\n", "\n"), resources["report.js"]]
     chart = {name: summary[name] for name in ("path", "depths", "features")}
@@ -70,8 +71,8 @@ def human_milliseconds(ms: float) -> str:
 
 
 def ratio(full: float, small: float) -> str:
-    """Return how many times larger `full` is."""
-    times = full / small if small else math.inf
+    """Return how many times larger one of two numbers is."""
+    times = max(full, small) / min(full, small) if min(full, small) else math.inf
     if math.isinf(times):
         return "∞"
     return f"{times:,.0f}" if times >= 10 else f"{times:.1f}"

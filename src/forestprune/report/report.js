@@ -34,7 +34,7 @@
   const settings = { displayModeBar: false, displaylogo: false, responsive: true };
 
   function logarithmic(values) {
-    const all = [...Array(19).keys()].flatMap((i) => [1, 2, 5].map((first) => Number(`${first}e${i - 16}`)));
+    const all = [...Array(40).keys()].flatMap((i) => [1, 2, 5].map((first) => Number(`${first}e${i - 16}`)));
     const tickvals = all.filter((x) => x >= 0.5 * Math.min(...values) && x <= 2 * Math.max(...values));
     return { type: "log", tickvals, ticktext: tickvals.map(String) };
   }
@@ -76,12 +76,13 @@
       marker: { color: colour("--red"), size: 12, line: { color: colour("--page"), width: 1.5 } },
     });
     traces.push({
-      x: [at(points[shown])], y: [points[shown].error], mode: "markers", name: "shown on the right", hoverinfo: "skip",
+      x: [at(points[shown])], y: [points[shown].error], mode: "markers", name: "selected", hoverinfo: "skip",
       marker: { color: "rgba(0,0,0,0)", size: 19, line: { color: colour("--gold"), width: 3 } },
     });
     // Good models would all lie on the axis if the constant's error were drawn to the same scale.
     const errors = [...points.map((p) => p.error), full.error ?? taken.error];
     const wide = Math.min(...errors) > 0 && Math.max(...errors) > 8 * Math.min(...errors);
+    const where = path.held_out ? "on rows held out" : "on the rows it was pruned with";
     const edges = full.error === null ? [{
       type: "line", x0: at(full), x1: at(full), yref: "paper", y0: 0, y1: 1, line: { color: colour("--grey"), dash: "dot", width: 1.5 },
     }] : [{
@@ -89,7 +90,7 @@
     }];
     return Plotly.react("path-chart", traces, layout({
       paper: 690, xaxis: axis("nodes", { type: "log", dtick: 1, tickformat: ",d" }), shapes: edges, hovermode: "closest", dragmode: false,
-      yaxis: axis(path.held_out ? "error on rows held out, 1 − R²" : "error on the rows it was pruned with", wide ? logarithmic(errors) : {}),
+      yaxis: axis(`error ${where}, 1 − R²${path.own ? " against the full model" : ""}`, wide ? logarithmic(errors) : {}),
     }), settings);
   }
 
@@ -99,7 +100,7 @@
 
   function drawDepths() {
     const x = depths.before.map((_, i) => i);
-    const label = x.map((i) => (i === 0 && depths.after[0] ? "gone" : String(i)));
+    const label = x.map((i) => (i === 0 && depths.after[0] > 0 && !depths.before[0] ? "gone" : String(i)));
     const step = Math.max(1, Math.ceil(x.length / 16));
     const some = x.filter((i) => i % step === 0);
     return Plotly.react("depth-chart", [
@@ -153,15 +154,18 @@
     }
     if (point.nodes) facts.push(["nodes, full / this", (path.full.nodes / point.nodes).toFixed(1)]);
     facts.push(["alpha", digits(point.alpha)]);
+    if (point.shrinkage !== null) facts.push(["shrinkage", digits(point.shrinkage)]);
     const list = $("panel-facts");
     list.replaceChildren();
     for (const [name, value] of facts) {
       element("dt", name, list);
       element("dd", value, list);
     }
-    $("panel-call").textContent = point.nodes >= 3
-      ? `small = path.select(max_nodes=${point.nodes})\n\nforestprune prune ... --max-nodes ${point.nodes}`
-      : "A constant: no tree is left.";
+    // What a command finds within a budget may be another model as large as this one.
+    $("panel-how").textContent = path.command === null ? "To get it:" : "To get one of this size:";
+    const shrinkage = point.shrinkage === null ? "" : ` --shrinkage ${point.shrinkage}`;
+    $("panel-call").textContent = path.command === null ? `small = path[${shown}]`
+      : point.nodes >= 3 ? `${path.command} --max-nodes ${point.nodes}${shrinkage}` : "A constant: no tree is left.";
     const place = neighbour(-1);
     $("smaller").disabled = place === null;
     $("larger").disabled = neighbour(1) === null;

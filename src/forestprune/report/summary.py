@@ -1,7 +1,7 @@
 """What a report says, as a dict of plain numbers and texts."""
 
-import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from forestprune.path import PruningPath
 from forestprune.pruned import PrunedForest, file_size
 from forestprune.report.features import feature_summary
 from forestprune.report.loading import how_to_load
-from forestprune.report.timing import first_rows, n_rows, prediction_time
+from forestprune.report.timing import first_rows, n_rows, prediction_times
 from forestprune.report.tradeoff import tradeoff
 from forestprune.report.trees import drawn_trees
 from forestprune.report.versions import versions
@@ -25,38 +25,66 @@ MAX_TEXT, MAX_FORMULA = 400, 100
 LONGEST_OPTION = 200
 """Letters of an option's value that are put on record."""
 
+LONGEST_TEXT = 200_000
+"""Letters of a text or formula that a page can have."""
+
+_HELD_OUT = (
+    "rows held out, by which it may have been chosen; if the model was trained on them, its own "
+    "error flatters"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What only whoever wants a report can know: see `write_report`.
+
+    Attributes
+    ----------
+    title : str or None
+    options : mapping
+    model_bytes : int or None
+    small_file : Path or None
+    held_out : str
+        What the rows held out are.
+    command : str or None
+        The command that prunes this model, less how small it shall be; None in Python.
+    """
+
+    title: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    model_bytes: int | None = None
+    small_file: Path | None = None
+    held_out: str = _HELD_OUT
+    command: str | None = None
+
 
 def summarise(
     path: PruningPath,
     place: int,
-    *,
+    about: About,
     X: Any = None,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    title: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    model_bytes: int | None = None,
-    small_file: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Return what there is to say about one point of a path: see `write_report`."""
+    """Return what there is to say about one point of a path."""
     small, full = path[place], path.source.original
-    file = None if small_file is None else Path(small_file)
+    file = about.small_file
     origin = full.origin
     natives = {
         "full": _native(full, path.source),
         "small": small.forest if origin is None else small.to_native(),
     }
     sizes = {
-        "full": _size(full, model_bytes or file_size(natives["full"])),
+        "full": _size(full, about.model_bytes or file_size(natives["full"], _ending(small, file))),
         "small": _size(small.forest, small.n_bytes if file is None else file.stat().st_size),
     }
     rows = None if X is None else first_rows(X)
     if rows is not None:
-        for name, model in natives.items():
-            sizes[name]["milliseconds"] = 1000.0 * prediction_time(model, rows)
-    model_class = "Forest" if origin is None else origin.model_class
+        for name, seconds in prediction_times(natives, rows).items():
+            sizes[name]["milliseconds"] = 1000.0 * seconds
+    model_class = type(natives["full"]).__name__
     return {
-        "title": title or f"{model_class}, made small",
+        "title": about.title or f"{model_class}, made small",
         "model": {
             "class": model_class,
             "predicts": "y" if origin is None else origin.predicts,
@@ -65,15 +93,15 @@ def summarise(
         },
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
-        "error": _error(path, place, small, X, y, sample_weight),
-        "path": tradeoff(path, place),
+        "error": _error(path, place, small, about.held_out, X, y, sample_weight),
+        "path": tradeoff(path, place) | {"command": about.command},
         "depths": _depths(full, small),
         "features": feature_summary(full, small.forest),
         "trees": drawn_trees(small),
         "text": _text(small, small.to_text, MAX_TEXT),
-        "formula": _text(small, small.to_formula, MAX_FORMULA),
+        "formula": _text(small, small.to_formula, MAX_FORMULA),  # with all digits
         "loading": how_to_load(small, file),
-        "options": {name: _spelled(value) for name, value in (options or {}).items()},
+        "options": {name: _spelled(value) for name, value in about.options.items()},
         "versions": versions(full),
     }
 
@@ -96,6 +124,7 @@ def _error(
     path: PruningPath,
     place: int,
     small: PrunedForest,
+    held_out: str,
     X: Any,
     y: ArrayLike | None,
     sample_weight: ArrayLike | None,
@@ -113,16 +142,17 @@ def _error(
             )
             for said in (path.source.original.predict(rows), small.forest.predict(rows))
         ]
-        return {
-            "on": "test",
-            "rows": len(np.asarray(target)),
-            "full": scores[0],
-            "small": scores[1],
-        }
+        on = f"{len(np.asarray(target)):,} further rows, given for this report"
+        return {"on": on, "full": scores[0], "small": scores[1], "further": True}
+    on, scored = "the rows it was pruned with, which flatters", 1.0 - small.loss
+    full = None
     if validation is not None:
-        full, scored = validation.full, float(validation.scores[place])
-        return {"on": "held out", "rows": None, "full": full, "small": scored}
-    return {"on": "pruned with", "rows": None, "full": None, "small": 1.0 - small.loss}
+        on, full, scored = held_out, validation.full, float(validation.scores[place])
+    return {"on": on, "full": full, "small": scored, "further": False}
+
+
+def _ending(small: PrunedForest, file: Path | None) -> str:
+    return small.ending if file is None else file.suffix
 
 
 def _depths(full: Forest, small: PrunedForest) -> dict[str, list[int]]:
@@ -137,7 +167,8 @@ def _depths(full: Forest, small: PrunedForest) -> dict[str, list[int]]:
 def _text(small: PrunedForest, write: Any, limit: int) -> str | None:
     if small.n_nodes > limit or small.forest.n_outputs > 1:
         return None
-    return str(write(digits=4))
+    text = str(write())
+    return text if len(text) <= LONGEST_TEXT else None
 
 
 def _spelled(value: Any) -> str:

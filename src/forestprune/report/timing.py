@@ -1,7 +1,7 @@
 """How long models take to predict, as somebody who deploys them would call them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from forestprune.source import is_a
@@ -9,8 +9,8 @@ from forestprune.source import is_a
 ROWS = 2_000
 """Rows to predict at once; more say nothing new."""
 
-TRIES, SECONDS = 10, 1.0
-"""How often to try at most, and for how long."""
+LEAST, MOST, SECONDS = 3, 10, 2.0
+"""How often to try, and for how long if that is more often than the least."""
 
 
 def first_rows(X: Any) -> Any:
@@ -26,17 +26,22 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def prediction_time(model: Any, rows: Any) -> float:
-    """Return the shortest of some times to predict, in seconds."""
-    predict = _predictor(model, rows)
-    shortest, begun = float("inf"), time.perf_counter()
-    for _ in range(TRIES):
-        start = time.perf_counter()
+def prediction_times(models: Mapping[str, Any], rows: Any) -> dict[str, float]:
+    """Return the shortest of some times that each model takes to predict, in seconds.
+
+    They take turns, as often as each other, and the first turn does not count.
+    """
+    predictors = {name: _predictor(model, rows) for name, model in models.items()}
+    for predict in predictors.values():
         predict()
-        end = time.perf_counter()
-        shortest = min(shortest, end - start)
-        if end - begun > SECONDS:
+    shortest, begun = dict.fromkeys(models, float("inf")), time.perf_counter()
+    for turn in range(MOST):
+        if turn >= LEAST and time.perf_counter() - begun > SECONDS:
             break
+        for name, predict in predictors.items():
+            start = time.perf_counter()
+            predict()
+            shortest[name] = min(shortest[name], time.perf_counter() - start)
     return shortest
 
 

@@ -27,11 +27,15 @@ def tradeoff(path: PruningPath, place: int) -> dict[str, Any]:
             "error": float(errors[i]),
             "standard_error": None if spread is None else float(spread[i]),
             "frontier": bool(on_frontier[i]),
+            "shrinkage": path.points[i].report.get("shrinkage"),
         }
         for i in range(len(path))
     ]
     return {
         "held_out": validation is not None,
+        # Then what it says itself was the target, or might as well have been.
+        "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
+        "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
         "points": points,
         "full": {
             "nodes": full.n_nodes,

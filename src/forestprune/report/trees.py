@@ -15,7 +15,13 @@ from forestprune.additive import (
 )
 from forestprune.forest import Forest
 from forestprune.plotting.layout import Place, place_nodes
-from forestprune.plotting.look import aligned_number, even_lines, short_names, short_number
+from forestprune.plotting.look import (
+    aligned_number,
+    even_lines,
+    short_names,
+    short_number,
+    shortened,
+)
 from forestprune.pruned import PrunedForest
 
 MAX_NODES = 1_500
@@ -30,8 +36,8 @@ OPEN_LEAVES = 80
 SLOT, LAYER, MARGIN = 92, 84, 40
 """Pixels from leaf to leaf, from layer to layer, and around a tree."""
 
-LINE, LETTERS = 14, 36
-"""Letters in a line of a split, and in the name of its feature."""
+LINE, LETTERS, LONGEST = 14, 36, 200
+"""Letters in a line of a split, in the name of its feature, and in what is told of it."""
 
 TINTS = 12
 """Features that have a colour of their own, the commonest."""
@@ -99,7 +105,8 @@ class _Drawing:
         features = Counter(int(f) for f in forest.feature[nodes] if f >= 0)
         common = [feature for feature, _ in features.most_common(TINTS)]
         self.tints = {feature: number for number, feature in enumerate(common)}
-        self.names, self.short = column_names(forest), short_names(forest, features, LETTERS)
+        self.names = column_names(forest)
+        self.short = short_names(forest, features, LETTERS)
         self.largest = float(np.abs(view.adds[nodes]).max(initial=0.0))
         self.rings = takes_missing(forest)
 
@@ -146,7 +153,7 @@ class _Drawing:
             "width": 16 + round(6.4 * max(map(len, lines))),
             "height": 8 + 14 * len(lines),
             "tint": self.tints.get(condition.feature, TINTS),
-            "told": f"{self.names[condition.feature]} {self._told(condition)}",
+            "told": f"{shortened(self.names[condition.feature], LONGEST)} {self._told(condition)}",
         }
 
     def _met(self, place: Place, condition: Condition) -> list[str]:
@@ -163,8 +170,8 @@ class _Drawing:
         if condition.categories is None:
             met = f"≤ {condition.threshold!r}"
         else:
-            labels = [str(label) for label in category_labels(self.forest, condition)][:50]
-            met = f"in {{{', '.join(labels)}}}"
+            labels = ", ".join(str(label) for label in category_labels(self.forest, condition))
+            met = f"in {{{shortened(labels, LONGEST)}}}"
         return f"{met} or missing" if condition.missing else met
 
     def _leaf(self, place: Place) -> dict[str, Any]:

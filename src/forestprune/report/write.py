@@ -11,7 +11,7 @@ from forestprune.files import write_atomically
 from forestprune.path import PruningPath
 from forestprune.plotting.path import Pick, place_of
 from forestprune.report.page import check_installed, page
-from forestprune.report.summary import summarise
+from forestprune.report.summary import About, summarise
 
 
 def write_report(
@@ -53,7 +53,7 @@ def write_report(
     options : mapping or None
         What else should be on record, such as the options that the path was made with.
     model_bytes : int or None
-        Size of the original's file; None takes that of the file that joblib would write.
+        Size of the original's file; None takes that of a file of the same kind as the small one's.
     small_file : str or path-like, or None
         The file of the pruned model, for its size and to say how to load it. None: it is not in
         one yet; the size is `n_bytes` of the pruned model.
@@ -79,17 +79,17 @@ def write_report(
     check_installed()
     if y is not None and X is None:
         raise ValueError("y was given without X: give the rows that it belongs to, or neither.")
-    summary = summarise(
-        path,
-        place_of(path, pick),
-        X=X,
-        y=y,
-        sample_weight=sample_weight,
+    about = About(
         title=title,
-        options=options,
+        options=options or {},
         model_bytes=model_bytes,
-        small_file=small_file,
+        small_file=None if small_file is None else Path(small_file),
     )
+    return write_page(file, summarise(path, place_of(path, pick), about, X, y, sample_weight))
+
+
+def write_page(file: str | os.PathLike[str], summary: dict[str, Any]) -> Path:
+    """Write a summary as a page, all of it or nothing."""
     html = page(summary)
     with write_atomically(file) as target:
         target.write(html.encode(errors="replace"))  # half a character is none
