@@ -1,16 +1,19 @@
 """The command line: every command, every format, and one clear line for whatever goes wrong."""
 
 import gzip
+import html
 import json
 import os
 import pickle
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import warnings
 import weakref
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -532,11 +535,11 @@ def test_a_budget_of_bytes_is_kept_by_the_file(library, ending, shop, tmp_path):
     need(library, ending)
     model, out = shop / f"{library}.{ending}", tmp_path / f"small.{ending}"
     least = tmp_path / f"least.{ending}"
-    command = ["prune", model, shop / "rows.csv", "--target", "y", "--trust", "--n-alphas", 20]
+    command = ["prune", model, shop / "rows.csv", "--target", "y", "--trust"]
     succeeds(*command, "--alpha", 1e3, "--out", least)
     smallest, full = least.stat().st_size, model.stat().st_size
     budget = (2 * smallest + full) // 3
-    succeeds(*command, "--max-bytes", budget, "--out", out)
+    succeeds(*command, "--max-bytes", budget, "--n-alphas", 20, "--out", out)
     assert smallest < out.stat().st_size <= budget
 
 
@@ -685,7 +688,8 @@ def test_pipelines(named, friedman, tmp_path):
     table = X.assign(y=y)
     (table[[*NAMES[::-1], "y"]] if named else table).to_csv(tmp_path / "rows.csv", index=False)
     args = ["prune", tmp_path / "m.joblib", tmp_path / "rows.csv", "--target", "y", "--trust"]
-    fails(tmp_path, *args, "-o", tmp_path / "s.npz", match=r"a Pipeline can have: .*\.skops")
+    out = tmp_path / "s.npz"
+    fails(tmp_path, *args, "-o", out, match=r"a Pipeline can have: .*\.skops", code=2)
     out = tmp_path / "small.joblib"
     succeeds(*args, "--max-nodes", 25, "--out", out)
     X_fit, X_val, y_fit, y_val = split(rows, y)
@@ -706,7 +710,7 @@ def test_a_pipeline_around_another_library_is_pickled(friedman, tmp_path):
     args = ["prune", tmp_path / "m.joblib", tmp_path / "rows.csv", "--target", "y", "--trust"]
     for ending in ("json", "skops"):
         out = tmp_path / f"small.{ending}"
-        fails(tmp_path, *args, "--out", out, match=r"ends in \.joblib, \.pkl or \.pickle\.")
+        fails(tmp_path, *args, "--out", out, match=r"ends in \.joblib, \.pkl or \.pickle\.", code=2)
 
 
 # Rows
@@ -919,7 +923,16 @@ TABLES = {
     "twice": (b"a,b,c,d,e,a,y\n1,2,3,4,5,6,7\n", "more than one column named 'a'"),
     "target twice": (b"a,b,c,d,e,y,y\n1,2,3,4,5,6,7\n", "more than one column named 'y'"),
     "one row": (b"a,b,c,d,e,y\n1,2,3,4,5,6\n", "1 rows, too few to hold out"),
-    "semicolons": (b"a;b;c;d;e;y\n1;2;3;4;5;6\n", "no column 'y'"),
+    "colons": (b"a:b:c:d:e:y\n1:2:3:4:5:6\n", "no column 'y'"),
+    "a long row with semicolons": (
+        b"a;b;c;d;e;y\n1;2;3;4;5;6\n1;2;3;4;5;6;7\n",
+        "names 6 columns.* line 3 has 7 .*with ';' in it must be quoted",
+    ),
+    "decimal commas": (
+        b"a;b;c;d;e;y\n1,5;2;3;4;5;6\n",
+        r"must be numbers \(the model .* '1,5' in row 1\. Give --decimal , if",
+    ),
+    "a long entry": (b"a,b,c,d,e,y\n" + b"x" * 10_000 + b",2,3,4,5,6\n", r"'x{80}\.\.\.' in row 1"),
     "longer rows": (b"a,b,c,d,e,y\n1,2,3,4,5,6,7\n1,2,3,4,5,6,7\n", "names 6 .* line 2 has 7"),
     "a long row": (b"a,b,c,d,e,y\n1,2,3,4,5,6\n1,2,3,4,5,6,7\n", "names 6 columns.* line 3 has 7"),
     "a long row, columns to spare": (
@@ -1032,6 +1045,52 @@ def test_columns_of_other_kinds_are_refused_by_name(tmp_path):
             Reader(Features(["a"], 1, "float64"), ["y"], None).read(rows)
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("steps", [0, 1])
+def test_other_separators_and_decimal_commas(separator, decimal, steps, friedman, tmp_path):
+    X, y = friedman
+    forest = RandomForestRegressor(5, max_depth=4, random_state=0)
+    # Rows for a pipeline are read by pandas.
+    model = make_pipeline(*[StandardScaler()] * steps, forest).fit(X, y)
+    joblib.dump(model, tmp_path / "m.joblib")
+    table = X.assign(y=y)
+    table.loc[3, "comment"] = "one, two"
+    table.to_csv(tmp_path / "plain.csv", index=False)
+    table.to_csv(tmp_path / "other.csv", index=False, sep=separator, decimal=decimal)
+    command = ["prune", tmp_path / "m.joblib", "--trust", "--target", "y", "--max-nodes", 15]
+    small = [tmp_path / "a.joblib", tmp_path / "b.joblib"]
+    succeeds(*command, tmp_path / "plain.csv", "-o", small[0])
+    mark = [] if decimal == "." else ["--decimal", ","]
+    succeeds(*command, tmp_path / "other.csv", *mark, "-o", small[1])
+    predictions = [joblib.load(file).predict(X) for file in small]
+    np.testing.assert_array_equal(*predictions)
+
+
+def test_points_are_no_decimal_commas(shop, tmp_path):
+    (tmp_path / "rows.csv").write_text("a;b;c;d;e;y\n1,5;2;3;4;5;6\n1.000,5;2;3;4;5;6\n")
+    args = ["prune", shop / RF, tmp_path / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
+    fails(tmp_path, *args, "--decimal", ",", match=r"must be numbers.*'1\.000,5' in row 2")
+    rows = tmp_path / "rows.parquet"
+    pd.read_csv(shop / "rows.csv").to_parquet(rows)
+    args = ["prune", shop / RF, rows, "--target", "y", "-o", tmp_path / "s.npz", "--decimal", ","]
+    fails(tmp_path, *args, match="--decimal is for CSV files, and rows.parquet is none", code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("PREIS in €", "is 'Preis in €' meant"),
+        ("preis", "is 'Preis in €' meant"),
+        ("quality", r"it has 'a', 'b', 'c', 'd', 'e' and 2 more; the last is 'Preis in €'\)"),
+    ],
+)
+def test_columns_that_may_be_meant(name, hint, shop, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,c,d,e,z,Preis in €\n", "utf-8")
+    args = ["prune", shop / RF, tmp_path / "rows.csv", "--target", name, "-o", tmp_path / "s.npz"]
+    fails(tmp_path, *args, match=rf"no column '{name}' \({hint}")
+
+
 @pytest.mark.parametrize("case", TABLES)
 def test_tables_that_cannot_be_used(case, shop, tmp_path):
     content, match = TABLES[case]
@@ -1042,6 +1101,55 @@ def test_tables_that_cannot_be_used(case, shop, tmp_path):
     packed = tmp_path / "rows.csv.gz"
     packed.write_bytes(gzip.compress(content))
     fails(tmp_path, "prune", shop / RF, packed, "--target", "y", "-o", out, match=match)
+
+
+def test_arrow_streams_are_no_files(shop, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.Table.from_pandas(pd.read_csv(shop / "rows.csv"))
+    with arrow.ipc.new_stream(str(tmp_path / "rows.arrow"), table.schema) as stream:
+        stream.write_table(table)
+    args = ["prune", shop / RF, tmp_path / "rows.arrow", "--target", "y"]
+    fails(tmp_path, *args, "-o", tmp_path / "s.npz", match="or a stream. Write it with")
+
+
+def test_times_beyond_python_are_no_numbers(shop, tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.Table.from_pandas(pd.read_csv(shop / "rows.csv"))
+    times = arrow.array([2**62] * len(table), arrow.timestamp("us"))
+    column = table.column_names.index("a")
+    table = table.set_column(column, "a", times)
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    args = ["prune", shop / RF, tmp_path / "rows.parquet", "--target", "y"]
+    fails(tmp_path, *args, "-o", tmp_path / "s.npz", match=r"must be numbers.*a timestamp\[")
+
+
+@pytest.mark.parametrize("rows", ["one", "alike"])
+def test_rows_that_cannot_choose(rows, shop, tmp_path):
+    table = pd.read_csv(shop / "rows.csv")
+    others = table[:1] if rows == "one" else table.assign(y=3.0)
+    others.to_csv(tmp_path / "others.csv", index=False)
+    args = [shop / RF, shop / "rows.csv", "--target", "y", "--validation", tmp_path / "others.csv"]
+    match = "rows to choose by do not differ in what is to be predicted"
+    fails(tmp_path, "prune", *args, "-o", tmp_path / "s.npz", match=match)
+    fails(tmp_path, "path", *args, match=match)
+
+
+def test_rows_to_choose_by_are_not_those_to_prune_with(shop, tmp_path):
+    (tmp_path / "link.csv").symlink_to(shop / "rows.csv")
+    args = [shop / RF, shop / "rows.csv", "--target", "y", "--validation", tmp_path / "link.csv"]
+    match = "--validation names .*link.csv, the rows to prune with"
+    fails(tmp_path, "prune", *args, "-o", tmp_path / "s.npz", match=match, code=2)
+    fails(tmp_path, "path", *args, match=match, code=2)
+
+
+def test_a_wrong_target_is_doubted(shop, friedman, tmp_path):
+    X, y = friedman
+    X.assign(y=y, id=np.arange(len(y)) - 5000.0).to_csv(tmp_path / "rows.csv", index=False)
+    args = [shop / RF, tmp_path / "rows.csv", "--n-alphas", 5]
+    for command in (["prune", *args, "-o", tmp_path / "s.npz", "--force"], ["path", *args]):
+        doubt = "does worse than a constant on the rows held out"
+        assert doubt in succeeds(*command, "--target", "id").stderr
+        assert doubt not in succeeds(*command, "--target", "y").stderr
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "parquet", "feather", "arrow"])
@@ -1222,9 +1330,9 @@ WRONG_ENDINGS = [
 @pytest.mark.parametrize(("model", "out", "match"), WRONG_ENDINGS)
 def test_an_ending_that_the_model_cannot_have(model, out, match, shop, tmp_path):
     need(model.partition(".")[0], "")
-    # There is no such data: it is not even looked for.
-    args = ["prune", shop / model, "nowhere.csv", "--target", "y", "-o", tmp_path / out]
-    fails(tmp_path, *args, match=match)
+    (tmp_path / "empty.csv").touch()  # it is not even looked at
+    args = ["prune", shop / model, tmp_path / "empty.csv", "--target", "y", "-o", tmp_path / out]
+    fails(tmp_path, *args, match=match, code=2)
 
 
 def test_a_forest_without_a_library_stays_one(friedman, tmp_path):
@@ -1235,7 +1343,7 @@ def test_a_forest_without_a_library_stays_one(friedman, tmp_path):
     replace(forest, origin=None).save(tmp_path / "m.npz")
     X.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
     args = ["prune", tmp_path / "m.npz", tmp_path / "rows.csv", "--target", "y", "--max-nodes", 15]
-    fails(tmp_path, *args, "-o", tmp_path / "s.joblib", match=r"ends in \.npz\.")
+    fails(tmp_path, *args, "-o", tmp_path / "s.joblib", match=r"ends in \.npz\.", code=2)
     succeeds(*args, "-o", tmp_path / "s.npz")
     assert fp.Forest.load(tmp_path / "s.npz").n_nodes <= 15
 
@@ -1418,8 +1526,9 @@ def test_pandas_that_is_missing_is_named(shop, tmp_path, monkeypatch):
 
 def test_skops_that_is_missing_is_named_before_anything_is_read(shop, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    args = ["prune", shop / RF, "nowhere.csv", "--target", "y", "-o", tmp_path / "s.skops"]
-    fails(tmp_path, *args, match="pip install skops")
+    (tmp_path / "empty.csv").touch()
+    args = ["prune", shop / RF, tmp_path / "empty.csv", "--target", "y"]
+    fails(tmp_path, *args, "-o", tmp_path / "s.skops", match="pip install skops")
 
 
 # path
@@ -1458,6 +1567,40 @@ def test_path_is_the_trade_off(shop, friedman, tmp_path):
     assert [line.split()[1] for line in lines[1:-1]] == [f"{n:,}" for n in same.n_nodes]
     full = fp.Forest.load(shop / RF)
     assert lines[-1].split()[:3] == ["full", f"{full.n_nodes:,}", f"{full.n_trees:,}"]
+
+
+def test_path_shows_a_model_once(shop, tmp_path):
+    args = ["path", shop / RF, shop / "rows.csv", "--target", "y", "--n-alphas", 60]
+    points = json.loads(succeeds(*args, "--json").stdout)["points"]
+    models = [(p["nodes"], p["trees"], p["loss"]) for p in points]
+    different = 1 + sum(a != b for a, b in pairwise(models))
+    assert different < len(points)
+    assert len(succeeds(*args).stdout.splitlines()) == 1 + different + 1
+
+
+def test_path_does_not_replace_its_rows(shop, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_bytes((shop / "rows.csv").read_bytes())
+    args = ["path", shop / RF, rows, "--target", "y", "--csv", rows, "--force"]
+    fails(tmp_path, *args, match="would replace the rows that are read", code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--solver", "heuristic"], "--solver is for --polish subset"),
+        (["--time-limit", 5, "--polish", "ridge"], "--time-limit is for --polish subset"),
+        (["--alpha2", 0.01], "--alpha2 is for --joint, --polish ridge"),
+        (["--seed", 0, "--holdout", 0], "--seed is for rows held out by chance"),
+        (["--target", "y", "--no-target"], "--target and --no-target exclude"),
+        (["--alpha", 1, "--n-alphas", 5], "--n-alphas is for paths, but --alpha asks for one"),
+        (["--alpha", "inf"], "--alpha must be finite, got inf"),
+        (["--tolerance", "inf"], "--tolerance must be finite, got inf"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(options, match, shop, tmp_path):
+    args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
+    fails(tmp_path, *args, *options, match=match, code=2)
 
 
 def test_path_with_nothing_held_out_and_options(shop, friedman, tmp_path):
@@ -1519,10 +1662,11 @@ def test_prune_with_a_report(library, ending, shop, tmp_path):
 def test_report_without_a_model(size, shop, tmp_path):
     pytest.importorskip("plotly")
     page = tmp_path / "report.html"
-    args = [shop / RF, shop / "rows.csv", "--target", "y", *size, "--n-alphas", 12]
-    titled = ["report", *args, "--out", page, "--title", "Sums & <sums>"]
+    args = [shop / RF, shop / "rows.csv", "--target", "y", *size]
+    titled = ["report", *args, "--n-alphas", 12, "--out", page, "--title", "Sums & <sums>"]
     document = json.loads(succeeds(*titled, "--json").stdout)
     assert list(tmp_path.iterdir()) == [page]
+    args += [] if "--alpha" in size else ["--n-alphas", 12]
     pruned = json.loads(succeeds("prune", *args, "--out", tmp_path / "s.npz", "--json").stdout)
     assert document["small"]["nodes"] == pruned["small"]["nodes"]
     assert document["small"]["bytes"] == pruned["small"]["bytes"]
@@ -1560,6 +1704,42 @@ def test_wrong_calls_for_a_report(shop, tmp_path, monkeypatch):
     match = "pip install jinja2 plotly"
     fails(tmp_path, *pruning, tmp_path / "new.html", match=match)
     assert (tmp_path / "r.html").read_text() == "precious"
+
+
+def test_what_was_written_is_said_when_the_report_fails(shop, tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError(27, "File too large")
+
+    monkeypatch.setattr("forestprune.report.write.page", fail)
+    out, page = tmp_path / "s.npz", tmp_path / "r.html"
+    args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
+    result = call(*args, "--out", out, "--report", page)
+    assert result.exit_code == 1
+    said = f"{page} cannot be written: File too large. But {out} was written.\n"
+    assert result.stderr.endswith(said)
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_the_command_of_a_report_makes_the_model_again(shop, tmp_path, monkeypatch):
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(tmp_path)
+    for name in (RF, "rows.csv"):
+        Path(name).write_bytes((shop / name).read_bytes())
+    asked = ["--target", "y", "--max-nodes", 25, "--n-alphas", 12, "--holdout", 0.3, "--seed", 3]
+    asked += ["--shrinkage", 10, "--shrinkage", 31.25, "--local-search", "off", "--weight", "w"]
+    document = json.loads(
+        succeeds(
+            "prune", RF, "rows.csv", *asked, "-o", "a.npz", "--report", "r.html", "--json"
+        ).stdout
+    )
+    text = html.unescape(Path("r.html").read_text("utf-8"))
+    command = re.search(r"<td>(forestprune prune .*?)</td>", text)[1]
+    for option in ("--max-nodes 25", "--shrinkage 10 --shrinkage 31.25", "--weight w", "--seed 3"):
+        assert option in command
+    succeeds(*shlex.split(command)[1:], "-o", "b.npz")
+    assert fp.Forest.load("a.npz") == fp.Forest.load("b.npz")
+    assert document["shrinkage"] in (10.0, 31.25)
+    assert f"<td>{document['shrinkage']}</td>" in text
 
 
 def test_what_was_written_is_said_when_the_report_is_stopped(shop, tmp_path, monkeypatch):
@@ -1669,11 +1849,10 @@ def start(*args, **options):
     env = os.environ | {"PYTHONPATH": str(Path(fp.__file__).parent.parent), "COLUMNS": "200"}
     return subprocess.Popen(
         [sys.executable, "-m", "forestprune", *map(str, args)],
-        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=env | options.pop("env", {}),
-        **options,
+        **{"stdout": subprocess.PIPE, **options},
     )
 
 
@@ -1714,6 +1893,64 @@ def test_a_traceback_on_request(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are a matter of POSIX systems")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_a_result_that_cannot_be_printed(shop, tmp_path):
+    out = tmp_path / "s.npz"
+    command = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15, "-o", out]
+    with Path("/dev/full").open("w") as full:
+        code, _, stderr = run(*command, "--json", stdout=full)
+    assert code == 1
+    assert stderr.splitlines()[-1] == (
+        "forestprune: what came out could not be printed: No space left on device. "
+        f"But {out} was written."
+    )
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_streams_that_are_closed(closed, shop, tmp_path):
+    out = tmp_path / "s.npz"
+    command = f"prune {shop / RF} {shop / 'rows.csv'} --target y --max-nodes 15 -o {out}"
+    program = f"{sys.executable} -m forestprune {command} {closed}>&-"
+    subprocess.run(["/bin/sh", "-c", program], check=True, capture_output=True)
+    assert fp.Forest.load(out).n_nodes <= 15
+
+
+def test_letters_that_a_terminal_does_not_know(shop, tmp_path):
+    model = tmp_path / "größe\x1b.npz"
+    model.write_bytes((shop / RF).read_bytes())
+    env = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    code, stdout, _ = run("inspect", model, env=env)
+    assert code == 0
+    assert "gr\\xf6\\xdfe" in stdout
+    code, _, stderr = run("inspect", tmp_path / "größe\x1b.json", env=env)
+    assert code == 1
+    assert "\x1b" not in stderr
+
+
+def test_a_process_that_is_told_to_end(tmp_path):
+    script = """
+import time
+from forestprune.cli.process import own_process
+from forestprune.files import write_atomically
+own_process()
+with write_atomically("file") as file:
+    file.write(b"half")
+    file.flush()
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    assert process.stdout.readline() == "begun\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_process_that_is_stopped(tmp_path):
     process = start("bench", "--rows", 200_000, "--trees", 500)
     assert "pruned to 500 nodes" in process.stderr.readline()

@@ -106,8 +106,10 @@ def candidates(
     taken = path.choose(budget, wanted.tolerance, wanted.one_standard_error, path.validation)
     if not path.n_trees[taken]:
         warn_caller(
-            f"Only a constant keeps to {budget or 'what was asked'}: no tree is left. Allow more, "
-            "or refit leaves (rule='subtree') or weights (polish='ridge'), so that fewer trees do.",
+            f"Only a constant keeps to {budget}: no tree is left. Allow more, or refit leaves "
+            "(rule='subtree') or weights (polish='ridge'), so that fewer trees do."
+            if budget
+            else "A constant does best on the validation rows: no tree is left.",
             UserWarning,
         )
     return path, taken

@@ -255,6 +255,7 @@ class PruningPath:
         allowed = np.ones(len(self), dtype=np.bool_)
         for name, limit in budget.limits():
             allowed &= getattr(self, name) <= limit
+        highest = 1.0 - losses[allowed].min(initial=np.inf)
         if validation is not None and tolerance is not None:
             # The full model at the end of a path is the same but for rounding.
             least = validation.full - tolerance - 1e-9 * (1.0 + abs(validation.full))
@@ -268,8 +269,8 @@ class PruningPath:
             raise ValueError(
                 f"No point of the path{f' within {budget}' if budget else ''} comes within "
                 f"tolerance={tolerance} of the full model's validation R squared, "
-                f"{validation.full:.4g}; the best of all has {1.0 - losses.min():.4g}. Raise "
-                "tolerance, or polish."
+                f"{validation.full:.4g}; the best has {highest:.4g}. Raise tolerance"
+                f"{', or allow more' if budget else ''}."
             )
         smallest_first = tolerance is not None or one_standard_error
         keys = (losses, self.n_nodes) if smallest_first else (self.n_nodes, losses)

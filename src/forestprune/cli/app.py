@@ -51,7 +51,8 @@ def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return message
-    return f"{message.rstrip('.')}. See '{context.command_path} --help'."
+    end = "" if message.endswith("?") else "."
+    return f"{message.rstrip('.')}{end} See '{context.command_path} --help'."
 
 
 app = typer.Typer(

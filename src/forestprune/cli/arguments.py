@@ -10,6 +10,13 @@ SIZE, HOW, ROWS, PRINT = "How small", "How to prune", "Rows", "Output"
 """Headings of the help."""
 
 
+class DecimalMark(StrEnum):
+    """What stands between a number's whole part and the rest."""
+
+    point = "."
+    comma = ","
+
+
 class Rule(StrEnum):
     """How one tree is pruned."""
 
@@ -119,6 +126,10 @@ Ignore = Annotated[
         rich_help_panel=ROWS,
     ),
 ]
+Decimal = Annotated[
+    DecimalMark,
+    typer.Option("--decimal", help="Decimal mark of CSV files.", rich_help_panel=ROWS),
+]
 Holdout = Annotated[
     float | None,
     typer.Option(
@@ -139,9 +150,12 @@ ValidationFile = Annotated[
     ),
 ]
 Seed = Annotated[
-    int,
+    int | None,
     typer.Option(
-        min=0, max=2**32 - 1, help="Decides which rows are held out.", rich_help_panel=ROWS
+        min=0,
+        max=2**32 - 1,
+        help="Decides which rows are held out, and what a random search tries (default: 0).",
+        rich_help_panel=ROWS,
     ),
 ]
 
@@ -197,9 +211,11 @@ JointOption = Annotated[
     ),
 ]
 Alpha2 = Annotated[
-    float,
+    float | None,
     typer.Option(
-        min=0.0, help="Penalty of weights, for --joint and --polish.", rich_help_panel=HOW
+        min=0.0,
+        help="Penalty of weights, for --joint and --polish (default: 0.01).",
+        rich_help_panel=HOW,
     ),
 ]
 PolishOption = Annotated[
@@ -218,17 +234,26 @@ LocalSearchOption = Annotated[
 ]
 MaxIter = Annotated[int, typer.Option(min=1, help="Sweeps for each alpha.", rich_help_panel=HOW)]
 Solver = Annotated[
-    SubsetSolver,
+    SubsetSolver | None,
     typer.Option(
-        "--solver", help="What finds the best subset, for --polish subset.", rich_help_panel=HOW
+        "--solver",
+        help="What finds the best subset, for --polish subset (default: heuristic).",
+        rich_help_panel=HOW,
     ),
 ]
 TimeLimit = Annotated[
-    float,
-    typer.Option(min=0.001, help="Seconds for an exact solver, each time.", rich_help_panel=HOW),
+    float | None,
+    typer.Option(
+        min=0.001,
+        help="Seconds for an exact solver, each time (default: 60).",
+        rich_help_panel=HOW,
+    ),
 ]
 NAlphas = Annotated[
-    int, typer.Option("--n-alphas", min=1, help="Points of the path.", rich_help_panel=HOW)
+    int | None,
+    typer.Option(
+        "--n-alphas", min=1, help="Points of the path (default: 100).", rich_help_panel=HOW
+    ),
 ]
 Jobs = Annotated[
     int | None,

@@ -29,17 +29,17 @@ class NotNumbersError(ValueError):
         self.entry = str(entry)
 
 
-def numbers_of_array(array: Any, *, written: bool) -> NDArray[np.float64]:
+def numbers_of_array(array: Any, *, written: bool, decimal: str = ".") -> NDArray[np.float64]:
     """Return a column of a pyarrow batch as numbers, NaN where they are missing.
 
-    Text may be numbers only if these were `written`, as in a CSV file.
+    Text may be numbers only if these were `written`, as in a CSV file, with a `decimal` mark.
     """
     arrow, types = import_pyarrow(), importlib.import_module("pyarrow.types")
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
     if written and (types.is_string(kind) or types.is_large_string(kind)):
-        return _read(array)
+        return _read(array, decimal)
     if types.is_boolean(kind):
         array = array.cast(arrow.uint8())
     elif types.is_null(kind):
@@ -55,13 +55,23 @@ def _nothing_but_missing(array: Any) -> NDArray[np.float64]:
     present = np.asarray(array.is_valid())
     if present.any():
         row = int(np.argmax(present))
-        raise NotNumbersError(row, array[row].as_py())
+        try:
+            entry = array[row].as_py()
+        except (ArithmeticError, ValueError):  # a time of which Python knows nothing, for instance
+            entry = f"a {array.type}"
+        raise NotNumbersError(row, entry)
     return np.full(len(array), np.nan)
 
 
-def _read(array: Any) -> NDArray[np.float64]:
+def _read(array: Any, decimal: str) -> NDArray[np.float64]:
     """Return the numbers that are written in a column of text."""
     arrow, compute = import_pyarrow(), importlib.import_module("pyarrow.compute")
+    if decimal != ".":
+        mixed = np.asarray(compute.match_substring(array, ".").fill_null(False))
+        if mixed.any():
+            row = int(np.argmax(mixed))
+            raise NotNumbersError(row, array[row].as_py())
+        array = compute.replace_substring(array, decimal, ".")
     try:
         numbers = array.cast(arrow.float64())
     except arrow.ArrowInvalid:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from forestprune import progress
 from forestprune.cli.failures import CommandError
@@ -19,6 +19,8 @@ MISSING_WORDS = (
 )
 """What stands for a missing value in a CSV file."""
 
+_SEPARATORS = (",", ";", "\t")
+
 _SMALLEST_BLOCK = 2**18
 _ROWS_A_BLOCK = 64
 """A block must hold a row, and a row may be longer than the names of its columns."""
@@ -29,7 +31,7 @@ _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 def columns(path: Path) -> list[str]:
     """Return the columns of a file."""
     with _opened(path) as (file, _):
-        return _header(file, path)[0]
+        return _header(file, path).names
 
 
 def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
@@ -40,20 +42,22 @@ def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
     arrow = import_pyarrow()
     arrow_csv = importlib.import_module("pyarrow.csv")
     with _opened(path) as (file, raw), progress.bar("reading rows", path.stat().st_size) as show:
-        names, end = _header(file, path)
-        file.seek(end)
+        header = _header(file, path)
+        file.seek(header.end)
         watched = _Watched(file)
-        numbers = [str(number) for number in range(len(names))]
+        numbers = [str(number) for number in range(len(header.names))]
         included = [numbers[j] for j in wanted]
         try:
             reader = arrow_csv.open_csv(
                 arrow.PythonFile(watched, mode="r"),
                 read_options=arrow_csv.ReadOptions(
                     column_names=numbers,  # names may occur twice
-                    block_size=max(_SMALLEST_BLOCK, _ROWS_A_BLOCK * end),
+                    block_size=max(_SMALLEST_BLOCK, _ROWS_A_BLOCK * header.end),
                     use_threads=False,
                 ),
-                parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=header.separator, newlines_in_values=True
+                ),
                 convert_options=arrow_csv.ConvertOptions(
                     include_columns=included,
                     column_types=dict.fromkeys(included, arrow.string()),
@@ -67,7 +71,7 @@ def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
         except arrow.ArrowInvalid as error:
             if not watched.anything:
                 return  # there are no rows
-            _refuse_lengths(path, len(names))
+            _refuse_lengths(path, header)
             if "UTF" in str(error):
                 raise _not_utf8(path) from error
             raise
@@ -78,7 +82,7 @@ def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
             )
 
 
-def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]]) -> Any:
+def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]], decimal: str) -> Any:
     """Return some columns as a data frame, of the types that pandas gives them.
 
     `texts` are columns that hold text even if it looks like numbers, with what stands in them.
@@ -90,8 +94,12 @@ def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]]) -> 
         _opened(path) as (file, raw),
         progress.bar("reading columns", path.stat().st_size) as show,
     ):
+        separator = _header(file, path).separator
+        file.seek(0)
         return pandas.read_csv(
             io.BufferedReader(_Watched(file, lambda: show(raw.tell()))),
+            sep=separator,
+            decimal=decimal,
             usecols=wanted,
             index_col=False,
             low_memory=False,  # else a column could be numbers here and text there
@@ -124,34 +132,54 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
             yield unpacked, raw  # type: ignore[misc]
 
 
-def _header(file: IO[bytes], path: Path) -> tuple[list[str], int]:
-    """Return the names of the columns, and where the line of names ends."""
+class _Header(NamedTuple):
+    """The first line of a file."""
+
+    names: list[str]
+    end: int
+    separator: str
+
+
+def _header(file: IO[bytes], path: Path) -> _Header:
+    """Return the names of the columns, where the line of names ends, and what separates them.
+
+    That is a comma, unless there is none: then a semicolon or a tab, if one separates anything.
+    """
     if file.read(2) in _MARKS_OF_UTF16:
         raise _not_utf8(path, " (it begins as UTF-16 does)")
+    headers = (_separated(file, path, separator) for separator in _SEPARATORS)
+    first = next(headers)
+    return first if len(first.names) > 1 else max(first, *headers, key=lambda each: len(each.names))
+
+
+def _separated(file: IO[bytes], path: Path, separator: str) -> _Header:
     file.seek(0)
     lines = _Lines(file)
     try:
-        names = next((row for row in csv.reader(lines, strict=True) if row), None)
+        rows = csv.reader(lines, delimiter=separator, strict=True)
+        names = next((row for row in rows if row), None)
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
     except csv.Error as error:
         raise CommandError(f"{path} could not be read as a CSV file ({error}).") from error
     if names is None:
         raise CommandError(f"{path} is empty: a line with the names of the columns is needed.")
-    return names, lines.taken
+    return _Header(names, lines.taken, separator)
 
 
 def _not_utf8(path: Path, why: str = "") -> CommandError:
     return CommandError(
-        f"{path} could not be read as a CSV file: it must be encoded as UTF-8, and is not{why}."
+        f"{path} could not be read as a CSV file: it must be encoded as UTF-8, and is not{why}. "
+        "Save it so, or convert it: iconv -f WINDOWS-1252 -t UTF-8."
     )
 
 
-def _refuse_lengths(path: Path, expected: int) -> None:
+def _refuse_lengths(path: Path, header: _Header) -> None:
     """Say which row is the first that is too long or too short, if there is one."""
+    expected = len(header.names)
     with _opened(path) as (file, _):
         lines = (line.decode("utf-8", errors="replace") for line in _ended_anyhow(file))
-        reader = csv.reader(lines)
+        reader = csv.reader(lines, delimiter=header.separator)
         begun = 1
         while True:
             try:
@@ -164,7 +192,7 @@ def _refuse_lengths(path: Path, expected: int) -> None:
                 raise CommandError(
                     f"{path} could not be read as a CSV file: its first line names {expected} "
                     f"columns, but the row in line {begun:,} has {len(row):,} cells. Mend or "
-                    "remove that row; a cell with a comma in it must be quoted."
+                    f"remove that row; a cell with {header.separator!r} in it must be quoted."
                 )
             begun = reader.line_num + 1
 

@@ -32,7 +32,9 @@ class WrongCallError(CommandError):
 
 def say(line: str) -> None:
     """Print a line where errors and notes go."""
-    typer.echo(f"forestprune: {line}", err=True)
+    # Names of files can have anything in them.
+    seen = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    typer.echo(f"forestprune: {seen}", err=True)
 
 
 def debugging() -> bool:

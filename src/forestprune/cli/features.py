@@ -100,6 +100,17 @@ class Features:
 
 def with_hints(missing: Sequence[str], table: Table) -> str:
     """Return columns that are missing, and those that may be meant or all that there are."""
-    close = get_close_matches(missing[0], table.columns, 1)
-    hint = f"; is {close[0]!r} meant?" if close else f" (it has {listed(table.columns)})"
-    return listed(missing) + hint
+    meant = _meant(missing[0], table.columns)
+    if meant is not None:
+        return f"{listed(missing)} (is {meant!r} meant?)"
+    some = listed(table.columns)
+    last = repr(table.columns[-1])  # often what is to be predicted
+    return f"{listed(missing)} (it has {some}{'' if last in some else f'; the last is {last}'})"
+
+
+def _meant(name: str, columns: Sequence[str]) -> str | None:
+    """Return the column that is most like a name, also if only its beginning is."""
+    plain = {column.casefold(): column for column in columns}
+    close = get_close_matches(name.casefold(), plain, 1)
+    begun = [column for column in plain if column.startswith(name.casefold())]
+    return plain[(close or begun)[0]] if name and (close or begun) else None

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from forestprune.cli.arguments import (
     Alpha2,
     DataFile,
+    Decimal,
+    DecimalMark,
     Force,
     Holdout,
     Ignore,
@@ -26,7 +28,6 @@ from forestprune.cli.arguments import (
     RuleOption,
     Seed,
     Solver,
-    SubsetSolver,
     Target,
     TimeLimit,
     Trust,
@@ -63,11 +64,30 @@ class Given:
     validation: ValidationFile = None
     weight: Weight = None
     ignore: Ignore = None
-    seed: Seed = 0
+    decimal: Decimal = DecimalMark.point
+    seed: Seed = None
 
     def division(self, default: float = HOLDOUT) -> Division:
         """Return where the rows to choose by come from."""
-        return Division.of(self.holdout, self.validation, self.seed, default=default)
+        return Division.of(self.holdout, self.validation, self.seed or 0, default=default)
+
+    def check(self, files: Files) -> None:
+        """Refuse what cannot be read or used, before anything is."""
+        from forestprune.cli.tables import check_table
+
+        if self.target and self.no_target:
+            raise WrongCallError("--target and --no-target exclude each other: give one.")
+        if not files.model.exists():
+            return  # which is what to complain of first
+        tables = [file for file in (files.data, self.validation) if file is not None]
+        written = [check_table(file) for file in tables]
+        if len(tables) == 2 and files.data.samefile(tables[1]):
+            raise WrongCallError(
+                f"--validation names {tables[1]}, the rows to prune with: give others, which the "
+                "model was not trained on, or leave it out."
+            )
+        if self.decimal != DecimalMark.point and not any(written):
+            raise WrongCallError(f"--decimal is for CSV files, and {files.data.name} is none.")
 
     def read(self, source: "Source", files: Files, division: Division) -> Work:
         """Read the rows for a model."""
@@ -79,6 +99,7 @@ class Given:
             no_target=self.no_target,
             weight=self.weight,
             ignore=self.ignore,
+            decimal=self.decimal,
         )
 
 
@@ -90,25 +111,49 @@ class How:
     refit: Refit = None
     weighting: WeightingOption = Weighting.node
     joint: JointOption = None
-    alpha2: Alpha2 = 0.01
+    alpha2: Alpha2 = None
     polish: PolishOption = None
     local_search: LocalSearchOption = LocalSearch.on
     max_iter: MaxIter = 1000
-    solver: Solver = SubsetSolver.heuristic
-    time_limit: TimeLimit = 60.0
-    n_alphas: NAlphas = 100
+    solver: Solver = None
+    time_limit: TimeLimit = None
+    n_alphas: NAlphas = None
     jobs: Jobs = None
 
-    def options(self, seed: int, shrinkage: Any) -> dict[str, Any]:
+    @property
+    def points(self) -> int:
+        """How many points a path has."""
+        return 100 if self.n_alphas is None else self.n_alphas
+
+    def check(self, seed: int | None, division: Division) -> None:
+        """Refuse options that would change nothing."""
+        subset = self.polish == "subset"
+        weighs = self.joint is not None or self.polish in ("ridge", "subset")
+        by_chance = self.local_search in (LocalSearch.random, LocalSearch.correlated)
+        useless = {
+            "--solver is for --polish subset": self.solver is not None and not subset,
+            "--time-limit is for --polish subset": self.time_limit is not None and not subset,
+            "--alpha2 is for --joint, --polish ridge and --polish subset": self.alpha2 is not None
+            and not weighs,
+            "--seed is for rows held out by chance, or a random search": seed is not None
+            and not (division.share or by_chance),
+        }
+        for what, given in useless.items():
+            if given:
+                raise WrongCallError(f"{what}: without these it would change nothing.")
+
+    def options(self, given: Given, division: Division, shrinkage: Any) -> dict[str, Any]:
         """Return options as `Options` takes them; refuse what does not go together."""
         from forestprune.options import Options
 
         switch = {LocalSearch.on: True, LocalSearch.off: False}
-        options = {name: value for name, value in vars(self).items() if name != "n_alphas"}
+        unsaid = {name for name in ("alpha2", "solver", "time_limit") if not vars(self)[name]}
+        left_out = {"n_alphas", "jobs", *unsaid}
+        options = {name: value for name, value in vars(self).items() if name not in left_out}
         options |= {
             "local_search": switch.get(self.local_search, str(self.local_search)),
-            "n_jobs": options.pop("jobs"),
-            "random_state": seed,
+            "n_jobs": self.jobs,
+            "random_state": given.seed or 0,
             "shrinkage": shrinkage,
         }
         plain = {
@@ -119,6 +164,7 @@ class How:
             Options.of(plain)
         except ValueError as error:
             raise WrongCallError(as_flags(str(error))) from error
+        self.check(given.seed, division)
         return plain
 
 

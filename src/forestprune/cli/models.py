@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +56,10 @@ def check_new_file(path: Path, *, force: bool) -> None:
         raise CommandError(f"{path} is a folder: give the name of a file.")
     if path.exists() and not force:
         raise CommandError(f"{path} exists already: add --force to overwrite it.")
-    folder = path.resolve().parent
+    try:
+        folder = path.resolve().parent
+    except (OSError, RuntimeError) as error:
+        raise CommandError(f"{path} cannot be written: it is a link to itself.") from error
     if not folder.is_dir():
         raise CommandError(f"{path} cannot be written: there is no folder {folder}.")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -67,9 +72,10 @@ def check_ending(path: Path, source: "Source") -> None:
 
     endings = _possible_endings(source)
     if path.suffix not in endings:
-        raise CommandError(
+        small = ", in small letters" if path.suffix.lower() in endings else ""
+        raise WrongCallError(
             f"{path.name} does not say a format that {_named(source)} can have: use a name that "
-            f"ends in {listed_endings(endings)}."
+            f"ends in {listed_endings(endings)}{small}."
         )
     if path.suffix == ".skops" and importlib.util.find_spec("skops") is None:
         raise CommandError(f"{path.name} needs skops, which is not installed: pip install skops")
@@ -96,10 +102,25 @@ def _named(source: "Source") -> str:
     return "a Forest without a library" if origin is None else f"a {origin.model_class}"
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say which file could not be written, whatever that ended in."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from error
+    except Exception as error:
+        if isinstance(error, CommandError) or is_meant_for_users(error):
+            raise
+        lines = [*str(error).strip().splitlines(), ""]
+        words = f"{type(error).__name__}: {lines[0]}"
+        raise CommandError(f"{path} cannot be written ({words}).") from error
+
+
 def write_small(small: "PrunedForest", path: Path, *, force: bool) -> None:
     """Write a pruned model in the format that the name of the file says."""
     from forestprune import registry
 
     check_new_file(path, force=force)  # it may have come about meanwhile
-    with silent_libraries(), progress.bar("writing the model", None):
+    with writing(path), silent_libraries(), progress.bar("writing the model", None):
         registry.save_model(small.forest if path.suffix == ".npz" else small.to_native(), path)

@@ -32,6 +32,16 @@ def describe(
     }
 
 
+def doubt(full_score: float | None) -> str | None:
+    """Return what to say of a model that is no good on the rows it shall be compared on."""
+    if full_score is None or full_score >= 0.0:
+        return None
+    return (
+        f"the model itself does worse than a constant on the rows held out (R squared "
+        f"{full_score:.4g}): does --target name the column that it was trained to predict?"
+    )
+
+
 def table(document: dict[str, Any]) -> "Table":
     """Return what came out, as people like to see it."""
     from rich.table import Table

@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import typer
 
 from forestprune import progress
 from forestprune.cli.failures import (
+    FAILED,
     WrongCallError,
     debugging,
     describe,
@@ -65,17 +68,34 @@ class Output:
         except Exception as error:
             if debugging():
                 raise
-            say(describe(error))
+            say(f"{describe(error)}{self._kept()}")
             raise typer.Exit(exit_code(error)) from error
 
-    def note(self, text: str) -> None:
-        """Say something by the way, once."""
-        if not self.quiet and text not in self._said:
+    def _kept(self) -> str:
+        files = " and ".join(map(str, self.written))
+        return (
+            f" But {files} {'were' if len(self.written) > 1 else 'was'} written." if files else ""
+        )
+
+    def note(self, text: str | None) -> None:
+        """Say something by the way, once, if there is something to say."""
+        if text and not self.quiet and text not in self._said:
             self._said.add(text)
             say(text)
 
     def result(self, document: dict[str, Any], *shown: Any) -> None:
         """Print what came out: `document` for machines, what is `shown` for people."""
+        try:
+            self._print(document, shown)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            say(f"what came out could not be printed: {error.strerror}.{self._kept()}")
+            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - else it is tried again
+            raise typer.Exit(FAILED) from error
+
+    def _print(self, document: dict[str, Any], shown: Sequence[Any]) -> None:
         if self.as_json:
             from forestprune.files import finite
 

@@ -79,7 +79,7 @@ def write_report(
 
     None for `n_bytes` if it was a file of another kind than that of the small one.
     """
-    from forestprune.cli.models import check_new_file
+    from forestprune.cli.models import check_new_file, writing
     from forestprune.report.summary import About, summarise
     from forestprune.report.write import write_page
 
@@ -93,4 +93,6 @@ def write_report(
         held_out=asked.held_out(work, division),
         command=written_down("prune", asked.files, asked.given, asked.how),
     )
-    write_page(file, summarise(path, place, about, rows.X))
+    summary = summarise(path, place, about, rows.X)
+    with writing(file):
+        write_page(file, summary)

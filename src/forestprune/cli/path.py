@@ -10,6 +10,7 @@ import typer
 from forestprune.cli.arguments import PRINT, SIZE, Shrinkage
 from forestprune.cli.failures import CommandError, WrongCallError
 from forestprune.cli.groups import Files, Given, How, Saying
+from forestprune.cli.outcome import doubt
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,19 +59,22 @@ def path(
     """Show the trade-off: models from a constant to the full one, what each costs and gains."""
     output = saying.output()
     with output.working():
-        options = how.options(given.seed, shrinkage)
+        division = given.division()
+        options = how.options(given, division, shrinkage)
         if max_trees is not None and how.polish != "subset":
             raise WrongCallError(
                 "--max-trees needs --polish subset: it is how many trees that picks."
             )
         if saying.quiet and csv is None and save is None:
             raise WrongCallError("with --quiet nothing would come out: give --csv or --save.")
-        division = given.division()
 
         from forestprune import api
         from forestprune.cli.models import check_new_file, read_source
 
         _check_files(csv, save, force=saying.force)
+        given.check(files)
+        if csv is not None and csv.exists():
+            _check_other(csv, [files.data, given.validation])
         source = read_source(files.model, trust=files.trust)
         if save is not None and source.pipeline is not None:
             raise CommandError("The path of a pipeline cannot be saved: leave --save out.")
@@ -80,11 +84,12 @@ def path(
             source,
             **work.arguments(),
             **work.validation_arguments(),
-            n_alphas=how.n_alphas,
+            n_alphas=how.points,
             max_depth=max_depth,
             max_trees=max_trees,
             **options,
         )
+        output.note(doubt(None if found.validation is None else found.validation.full))
         points = _points(found)
         if csv is not None:
             check_new_file(csv, force=saying.force)
@@ -120,6 +125,12 @@ def _check_files(csv: Path | None, save: Path | None, *, force: bool) -> None:
             check_new_file(file, force=force)
 
 
+def _check_other(csv: Path, tables: list[Path | None]) -> None:
+    for table in tables:
+        if table is not None and csv.samefile(table):
+            raise WrongCallError(f"--csv {csv} would replace the rows that are read.")
+
+
 def _points(found: "PruningPath") -> list[dict[str, Any]]:
     """Return a line of the table for each point."""
     columns = {
@@ -152,10 +163,14 @@ def _table(document: dict[str, Any]) -> "Table":
 
     points = document["points"]
     table = Table(box=None, pad_edge=False)
+    same = ("nodes", "trees", "max_depth", "loss")
     for name in points[0]:
         table.add_column(_HEADINGS[name], justify="right")
+    before: dict[str, Any] = {}
     for point in points:
-        table.add_row(*(_cell(entry) for entry in point.values()))
+        if any(point[name] != before.get(name) for name in same):
+            table.add_row(*(_cell(entry) for entry in point.values()))
+        before = point
     full = {"alpha": "full", "loss": ""} | {
         name: _cell(entry) for name, entry in document["full"].items() if entry is not None
     }

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from forestprune.cli.arguments import PRINT
+from forestprune.cli.failures import WrongCallError
 from forestprune.cli.groups import Files, Given, How, Saying
-from forestprune.cli.outcome import describe, table
+from forestprune.cli.outcome import describe, doubt, table
 from forestprune.cli.pages import Asked, check_report, write_report
 from forestprune.cli.size import Size
 
@@ -47,9 +48,11 @@ def prune(
     """
     output = saying.output()
     with output.working():
-        options = how.options(given.seed, size.shrinkages)
         division = given.division(size.share)
+        options = how.options(given, division, size.shrinkages)
         size.check(division, how.polish)
+        if how.n_alphas is not None and size.alpha is not None and report is None:
+            raise WrongCallError("--n-alphas is for paths, but --alpha asks for one point.")
         begun = time.perf_counter()
 
         from forestprune.cli.models import check_ending, check_new_file, read_source, write_small
@@ -57,12 +60,13 @@ def prune(
         check_new_file(out, force=saying.force)
         if report is not None:
             check_report(report, force=saying.force)
+        given.check(files)
         source = read_source(files.model, trust=files.trust)
         check_ending(out, source)
         source = replace(source, ending=out.suffix)
         work = given.read(source, files, division)
         output.note(work.described(division, size.use))
-        path, place = size.choose(work, options, how.n_alphas, whole=report is not None)
+        path, place = size.choose(work, options, how.points, whole=report is not None)
         small = path[place]
         n_bytes = files.model.stat().st_size  # before it may be overwritten
         same_format = files.model.suffix.lower() == out.suffix.lower()
@@ -75,10 +79,11 @@ def prune(
             "held_out_from": str(division) if division else None,
             "asked": size.asked(),
         }
+        output.note(doubt(document["full"]["r_squared"]))
         shown: list[Any] = [f"written to {out}"]
         if report is not None:
             if size.alpha is not None:
-                path, place = size.surroundings(path, work, options, how.n_alphas)
+                path, place = size.surroundings(path, work, options, how.points)
             write_report(
                 report,
                 path,

@@ -9,7 +9,7 @@ import typer
 
 from forestprune.cli.arguments import PRINT
 from forestprune.cli.groups import Files, Given, How, Saying
-from forestprune.cli.outcome import describe, table
+from forestprune.cli.outcome import describe, doubt, table
 from forestprune.cli.pages import Asked, check_report, write_report
 from forestprune.cli.size import Size
 
@@ -36,23 +36,24 @@ def report(
     """
     output = saying.output()
     with output.working():
-        options = how.options(given.seed, size.shrinkages)
         division = given.division(size.share)
+        options = how.options(given, division, size.shrinkages)
         size.check(division, how.polish)
         begun = time.perf_counter()
 
         from forestprune.cli.models import read_source
 
         check_report(out, force=saying.force)
+        given.check(files)
         # A small model would go to a file like that of the large one.
         source = read_source(files.model, trust=files.trust)
         source = replace(source, ending=files.model.suffix.lower())
         work = given.read(source, files, division)
         output.note(work.described(division, size.use))
-        path, place = size.choose(work, options, how.n_alphas, whole=True)
+        path, place = size.choose(work, options, how.points, whole=True)
         small = path[place]
         if size.alpha is not None:
-            path, place = size.surroundings(path, work, options, how.n_alphas)
+            path, place = size.surroundings(path, work, options, how.points)
         n_bytes = files.model.stat().st_size
         write_report(
             out,
@@ -73,5 +74,6 @@ def report(
             "asked": size.asked(),
             "seconds": round(time.perf_counter() - begun, 3),
         }
+        output.note(doubt(document["full"]["r_squared"]))
         shown = [table(document), f"report: {out}"]
     output.result(document, *shown)

@@ -1,5 +1,6 @@
 """Rows for a model: the columns that it takes, as it takes them, and what to predict."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,12 @@ from forestprune.frames import listed
 FIRST = 2_000
 """Rows that are not forgotten, to measure with how long models take to predict."""
 
-_NO_CATEGORIES = ", for which the model knows no categories"
+_NO_CATEGORIES = " (the model knows no categories for it)"
+
+_LONGEST_ENTRY = 80
+"""Letters of a cell that an error shows."""
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+\s*")
 
 
 @dataclass
@@ -91,12 +97,15 @@ class Reader:
         Column with the weights of rows.
     ignored : sequence of str
         Columns that are no features.
+    decimal : str
+        What stands before decimals in files in which numbers are written.
     """
 
     features: Features
     targets: Sequence[str]
     weight: str | None
     ignored: Sequence[str] = ()
+    decimal: str = "."
 
     @property
     def _others(self) -> list[str]:
@@ -130,7 +139,7 @@ class Reader:
         wanted, count = [*names, *self._others], len(names)
         others: dict[str, list[NDArray[np.float64]]] = {name: [] for name in self._others}
         reasons = [_NO_CATEGORIES] * count + [""] * len(others)
-        convert = partial(numbers_of_array, written=table.is_written)
+        convert = partial(numbers_of_array, written=table.is_written, decimal=self.decimal)
         for batch in table.batches(wanted):
             columns = [
                 _numbers(convert, column, name, table.path, len(matrix), why)
@@ -167,7 +176,7 @@ class Reader:
             for j, known in self.features.categories.items()
             if known and all(isinstance(category, str) for category in known)
         }
-        frame = table.frame([*names, *self._others], texts)
+        frame = table.frame([*names, *self._others], texts, self.decimal)
         whole = {
             name: _complete(
                 _numbers(numbers_of_series, frame[name], name, table.path), name, table.path
@@ -241,9 +250,13 @@ def _numbers(
     try:
         return convert(column)
     except NotNumbersError as error:
+        entry = error.entry
+        if len(entry) > _LONGEST_ENTRY:
+            entry = f"{entry[:_LONGEST_ENTRY]}..."
+        comma = " Give --decimal , if that is a decimal comma."
         raise CommandError(
-            f"Column {name!r} of {path} must be numbers{why}, but has {error.entry!r} in row "
-            f"{start + error.row + 1:,}."
+            f"Column {name!r} of {path} must be numbers{why}, but has {entry!r} in row "
+            f"{start + error.row + 1:,}.{comma if _DECIMAL_COMMA.fullmatch(entry) else ''}"
         ) from error
 
 

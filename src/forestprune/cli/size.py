@@ -1,5 +1,6 @@
 """How small a model shall be, on the command line, and the choice of one."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,6 +87,9 @@ class Size:
     def check(self, division: Division, polish: str | None) -> None:
         """Refuse what cannot be asked for at once."""
         asked = self.asked()
+        for name in ("alpha", "tolerance"):
+            if not math.isfinite(asked.get(name, 0.0)):
+                raise WrongCallError(f"{_flag(name)} must be finite, got {asked[name]}.")
         free = {"alpha", "max_depth"} | ({"max_trees"} if polish == "subset" else set())
         others = [name for name in asked if name not in free]
         if "alpha" in asked and others:

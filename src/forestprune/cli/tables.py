@@ -37,10 +37,7 @@ class Table:
     @classmethod
     def at(cls, path: Path) -> "Table":
         """Look at the columns of a file."""
-        if path.is_dir():
-            raise CommandError(f"A file with a table is required, but {path} is a folder.")
-        if not path.exists():
-            raise CommandError(f"A file with a table is required, but there is no file {path}.")
+        check_table(path)
         format_ = _format_of(path)
         with _attempt(path, format_.name):
             return cls(path, format_.columns(path))
@@ -63,7 +60,9 @@ class Table:
         if not some:
             raise CommandError(f"{self.path} has no rows.")
 
-    def frame(self, columns: list[str], texts: Mapping[str, Sequence[Any]]) -> Any:
+    def frame(
+        self, columns: list[str], texts: Mapping[str, Sequence[Any]], decimal: str = "."
+    ) -> Any:
         """Return some columns as a data frame, in any order.
 
         Parameters
@@ -72,14 +71,25 @@ class Table:
             Each must be there once.
         texts : mapping of str to sequence
             Columns that hold text even if it looks like numbers, with what stands in them.
+        decimal : str
+            What stands before decimals, where numbers are written.
         """
         format_ = _format_of(self.path)
         with _attempt(self.path, format_.name), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame = format_.frame(self.path, columns, texts)
+            frame = format_.frame(self.path, columns, texts, decimal)
         if not len(frame):
             raise CommandError(f"{self.path} has no rows.")
         return frame
+
+
+def check_table(path: Path) -> bool:
+    """Refuse what is no file, or no table; tell whether it is a CSV file."""
+    if path.is_dir():
+        raise CommandError(f"A file with a table is required, but {path} is a folder.")
+    if not path.exists():
+        raise CommandError(f"A file with a table is required, but there is no file {path}.")
+    return _format_of(path) is _CSV
 
 
 @contextmanager
@@ -119,7 +129,7 @@ def _parquet_file(path: Path) -> Any:
     return parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
 
 
-def _parquet_frame(path: Path, columns: list[str], _texts: Mapping[str, Sequence[Any]]) -> Any:
+def _parquet_frame(path: Path, columns: list[str], *_: Any) -> Any:
     with progress.bar("reading columns", None):
         return import_pandas().read_parquet(path, engine="pyarrow", columns=columns)
 
@@ -144,10 +154,16 @@ def _arrow_file(path: Path, fields: list[int] | None = None) -> Any:
     arrow, ipc = import_pyarrow(), importlib.import_module("pyarrow.ipc")
     options = ipc.IpcReadOptions(included_fields=fields or [], use_threads=False)
     # Not mapped into memory, where what was read would stay.
-    return ipc.open_file(arrow.OSFile(str(path)), options=options)
+    try:
+        return ipc.open_file(arrow.OSFile(str(path)), options=options)
+    except arrow.ArrowInvalid as error:
+        raise CommandError(
+            f"{path} could not be read as an Arrow file: it is none, or a stream. Write it with "
+            "pyarrow.feather.write_feather, or as Parquet."
+        ) from error
 
 
-def _arrow_frame(path: Path, columns: list[str], _texts: Mapping[str, Sequence[Any]]) -> Any:
+def _arrow_frame(path: Path, columns: list[str], *_: Any) -> Any:
     with progress.bar("reading columns", None):
         return import_pandas().read_feather(path, columns=columns)
 
@@ -174,7 +190,7 @@ class _Format:
     name: str
     columns: Callable[[Path], list[str]]
     batches: Callable[[Path, Sequence[int]], Iterator[Any]]
-    frame: Callable[[Path, list[str], Mapping[str, Sequence[Any]]], Any]
+    frame: Callable[[Path, list[str], Mapping[str, Sequence[Any]], str], Any]
 
 
 _CSV = _Format("a CSV file", csv_tables.columns, csv_tables.batches, csv_tables.frame)

@@ -43,7 +43,7 @@ def try_to_read(path: Path, read: Callable[[Path], Any]) -> None:
     reading, writing = os.pipe()
     copy = os.fork()
     if copy == 0:
-        _read_and_end(path, read, writing, MEMORY + MEMORY_A_BYTE * size)
+        _read_and_end(path, read, writing, MEMORY + MEMORY_A_BYTE * size, 2 * patience)
     os.close(writing)
     with progress.bar("checking the model", None), os.fdopen(reading, "rb") as said:
         status = _ended(copy, patience)
@@ -77,7 +77,9 @@ def _ended(copy: int, patience: float) -> int | None:
     return status if done else None
 
 
-def _read_and_end(path: Path, read: Callable[[Path], Any], told: int, memory: float) -> None:
+def _read_and_end(
+    path: Path, read: Callable[[Path], Any], told: int, memory: float, patience: float
+) -> None:
     """Read a file, say what is wrong with it, and end this process."""
     try:
         import resource
@@ -85,6 +87,8 @@ def _read_and_end(path: Path, read: Callable[[Path], Any], told: int, memory: fl
         # What is written to, not addresses: threads reserve gigabytes of those on large machines.
         resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # Should nobody be left to end it.
+        resource.setrlimit(resource.RLIMIT_CPU, (int(patience), int(patience)))
         with silent_libraries():
             read(path)
     except Exception as error:

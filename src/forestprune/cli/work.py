@@ -107,18 +107,32 @@ def prepare(
     no_target: bool,
     weight: str | None,
     ignore: Sequence[str] | None,
+    decimal: str = ".",
 ) -> Work:
     """Read the rows for a model."""
     from forestprune.cli.features import Features
     from forestprune.cli.rows import Reader, Shares
 
     targets = _targets(source, target, no_target=no_target)
-    reader = Reader(Features.of(source), targets, weight, ignore or ())
+    reader = Reader(Features.of(source), targets, weight, ignore or (), decimal)
     shares = Shares(division.share, division.seed) if division.share else None
     parts = reader.read(data, shares)
     if division.file is not None:
         parts += reader.read(division.file)
-    return Work(source, parts[0], parts[1] if len(parts) > 1 else None)
+    held_out = parts[1] if len(parts) > 1 else None
+    if held_out is not None:
+        _check_spread(held_out)
+    return Work(source, parts[0], held_out)
+
+
+def _check_spread(rows: "Rows") -> None:
+    """Refuse rows to choose by of which R squared knows nothing."""
+    y = rows.y
+    if len(rows) < 2 or (y is not None and bool((y == y[0]).all())):
+        raise CommandError(
+            f"The {len(rows):,} rows to choose by do not differ in what is to be predicted, so R "
+            "squared cannot tell models apart: give others, or --holdout 0."
+        )
 
 
 def _targets(source: "Source", target: Sequence[str] | None, *, no_target: bool) -> Sequence[str]:
