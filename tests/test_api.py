@@ -379,7 +379,7 @@ def test_the_same_call_gives_the_same_model():
         ({"max_iter": 0}, ValueError, "max_iter must be a whole number, at least 1"),
         ({"solver": "cplex"}, ValueError, "solver must be 'heuristic' or"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None or a whole number but 0"),
-        ({"alpah": 1.0}, TypeError, "no option 'alpah'. Options are: rule, refit"),
+        ({"alpah": 1.0}, TypeError, "no option 'alpah'. Is 'alpha' meant. How .*: rule, refit"),
         ({"sample_weight": np.ones(3)}, ValueError, "one entry for each of the 300 rows"),
         ({"sample_weight": -np.ones(300)}, ValueError, "not negative"),
     ],

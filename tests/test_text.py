@@ -181,6 +181,28 @@ def test_libraries_that_saw_no_missing_value_keep_to_a_rule(model, rule):
     assert not any("missing" in line for line in lines[3:])
 
 
+def test_rounding_keeps_thresholds_apart():
+    roots = [split(0, x, leaf(-1.0), leaf(1.0)) for x in (20000.7, 20000.9, 20001.2)]
+    roots.append(split(1, 0.123456, leaf(-1.0), leaf(1.0)))
+    text, formula = to_text(built(roots), digits=3), to_formula(built(roots), digits=3)
+    for shown in (text, formula):
+        assert all(x in shown for x in ("20000.7", "20000.9", "20001.2"))
+        assert "0.123 " in shown or "0.123," in shown
+    assert "rounded to 3 digits, thresholds to more where they would be the same." in text
+    assert "rounded to 3 digits.\n" in to_text(built(roots[2:]), digits=3)
+
+
+def test_a_formula_says_how_features_are_called():
+    forest = built([split(1, 0.5, leaf(-1.0), leaf(1.0))], ("a", "größe\n# x", "not used"))
+    formula = to_formula(forest)
+    assert "\n    # gr_e_x: 'größe\\n# x'\n" in formula
+    assert "not" not in formula
+    plain = replace(forest, input=replace(forest.input, feature_names=None))
+    assert "#" not in to_formula(plain)
+    X = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    assert evaluated(formula, forest, X) == plain.predict(X).tolist()
+
+
 def test_categories_are_named_where_the_model_knows_their_names():
     stump = split(1, 0.0, leaf(-1.0), leaf(1.0), categories=frozenset({0, 2, 4}))
     labels = (None, ("red", "a, b", 7.5), None)

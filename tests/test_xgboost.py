@@ -347,7 +347,7 @@ def test_the_trees_of_a_random_forest_are_one_round(friedman):
 
 
 @pytest.mark.parametrize("booster", ["gbtree", "dart"])
-def test_early_stopping(booster, friedman):
+def test_early_stopping(booster, friedman, tmp_path):
     X, y = friedman
     model = xgb.XGBRegressor(
         n_estimators=60, learning_rate=1.0, early_stopping_rounds=4, n_jobs=1, booster=booster
@@ -368,7 +368,13 @@ def test_early_stopping(booster, friedman):
     constant = forest.truncate(0).to_native()
     assert constant.best_iteration == 0
     same(constant.predict(X), forest.truncate(0).predict(X))
-    # A Booster predicts with all rounds unless told otherwise.
+    # A Booster predicts with all rounds unless told otherwise; read from a file, that is said.
+    model.save_model(tmp_path / "m.json")
+    with pytest.warns(UserWarning, match=f"with {forest.n_trees} rounds of {rounds}: all are read"):
+        assert fp.Forest.from_file(tmp_path / "m.json").n_trees == rounds
+    cut = model.get_booster()[: forest.n_trees]
+    cut.save_model(tmp_path / "cut.json")
+    assert fp.Forest.from_file(tmp_path / "cut.json").n_trees == forest.n_trees
     whole = fp.Forest.from_model(model.get_booster())
     assert whole.n_trees == rounds
     data = xgb.DMatrix(X)
@@ -970,7 +976,7 @@ def test_names_of_categories_that_xgboost_damages_are_refused(names):
     chosen = rng.integers(0, 4, 100)
     frame = pd.DataFrame({"c": pd.Categorical(np.array(names)[chosen])})
     model = regressor(enable_categorical=True)(0).fit(frame, chosen)
-    with pytest.raises(fp.UnsupportedModelError, match="letters outside ASCII"):
+    with pytest.raises(fp.UnsupportedModelError, match=r"Feature 'c' .*letters outside ASCII"):
         fp.Forest.from_model(model)
 
 

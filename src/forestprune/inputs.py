@@ -1,6 +1,5 @@
 """What rows a model takes, and turning tables of any make into a plain matrix of them."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from forestprune import registry
+from forestprune.exceptions import warn_caller
 from forestprune.frames import (
     categories_by_mark,
     column_names,
@@ -213,11 +213,10 @@ class InputSpec:
     def _check_names(self, names: list[str] | None) -> None:
         if self.feature_names is None or names is None:
             if self.feature_names is not None:
-                warnings.warn(
+                warn_caller(
                     "X has no column names, but the model was trained with names; "
                     "the columns are taken to be in the order of training.",
                     UserWarning,
-                    stacklevel=4,
                 )
             return
         expected = list(self.feature_names)
@@ -234,8 +233,8 @@ class InputSpec:
                 f"Missing: {listed(missing)}; not seen at training: {listed(unexpected)}."
             )
         raise ValueError(
-            "The columns of X must be in the order of training: reorder them with "
-            f"X[list(forest.feature_names)]. Expected {listed(expected)}, got {listed(names)}."
+            "The columns of X must be in the order of training: reorder them as they were then. "
+            f"Expected {listed(expected)}, got {listed(names)}."
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, cast
@@ -25,6 +26,13 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "local_search": (True, False, "random", "correlated"),
     "solver": ("heuristic", "scip", "gurobi"),
 }
+
+
+_ASKED = (
+    *("alpha", "max_nodes", "max_trees", "max_depth", "max_bytes", "tolerance"),
+    *("one_standard_error", "n_alphas", "X_val", "y_val", "sample_weight", "sample_weight_val"),
+)
+"""Other names that may be meant."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,9 +168,11 @@ class Options:
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(given) - set(known))
         if unknown:
+            meant = get_close_matches(unknown[0], [*known, *_ASKED], 1)
+            hint = f" Is {meant[0]!r} meant?" if meant else ""
             raise TypeError(
-                f"There is no option {', '.join(map(repr, unknown))}. Options are: "
-                f"{', '.join(known)}."
+                f"There is no option {', '.join(map(repr, unknown))}.{hint} How to prune is said "
+                f"by: {', '.join(known)}."
             )
         return cls(**given)
 

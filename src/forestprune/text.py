@@ -23,6 +23,8 @@ from forestprune.options import require_count
 WIDTH = 88
 """Letters in a line of a formula, if it can be broken."""
 
+_ALL_DIGITS = 17
+
 MAX_TREES, MAX_DEPTH = 1000, 80
 """What Python's own parser is sure to take in one expression."""
 
@@ -43,7 +45,8 @@ def to_text(
     ----------
     forest : Forest
     digits : int or None
-        To how many digits numbers are rounded, though no further than to whole ones; None writes
+        To how many digits numbers are rounded, though no further than to whole ones, and thresholds
+        of a feature no further than they stay different; None writes
         them exactly.
     output : int or None
         Which output, if there are several.
@@ -54,17 +57,19 @@ def to_text(
     view = Additive.of(forest, output)
     names = _spoken_names(forest)
     missing = _Missing.of(forest)
-    lines = [*_opening(forest, view, digits), *missing.sentence]
+    rounding = _Rounding(forest, digits)
+    lines = [*_opening(forest, view, rounding), *missing.sentence]
     for tree in view.order:
         lines += ["", f"Tree {tree if numbers is None else numbers[tree]}"]
-        lines += _tree_in_words(forest, view, tree, names, missing, digits)
+        lines += _tree_in_words(forest, view, tree, names, missing, rounding)
     return "\n".join(lines)
 
 
 def to_formula(forest: Forest, *, digits: int | None = None, output: int | None = None) -> str:
     """Return a forest as a Python expression of its features.
 
-    See :meth:`forestprune.PrunedForest.to_formula`. The names in it are :func:`identifiers`.
+    See :meth:`forestprune.PrunedForest.to_formula`. The names in it are :func:`identifiers`; those
+    that are not the names of features are explained by comments.
     """
     require_count("digits", digits, 1)
     if forest.n_trees > MAX_TREES or forest.max_depth > MAX_DEPTH:
@@ -74,14 +79,22 @@ def to_formula(forest: Forest, *, digits: int | None = None, output: int | None 
             "max_depth=, or call predict()."
         )
     view = Additive.of(forest, output)
-    names = identifiers(forest)
-    constant = _number(view.constant, digits)
+    names, original = identifiers(forest), column_names(forest)
+    rounding = _Rounding(forest, digits)
+    constant = rounding.plain(view.constant)
     if not forest.n_trees:
         return constant
-    lines = ["(", f"    {constant}"]
+    used = sorted({int(column) for column in forest.feature[forest.left >= 0]})
+    # Quoted as Python does, a name cannot end its line.
+    renamed = [
+        f"    # {names[column]}: {original[column]!r}"
+        for column in used
+        if names[column] != original[column]
+    ]
+    lines = ["(", *renamed, f"    {constant}"]
     for tree in view.order:
         root = int(forest.offsets[tree])
-        lines.append(f"    + {_expression(forest, view, root, root, names, digits, 4)}")
+        lines.append(f"    + {_expression(forest, view, root, root, names, rounding, 4)}")
     return "\n".join([*lines, ")"])
 
 
@@ -149,6 +162,45 @@ def _spoken_names(forest: Forest) -> list[str]:
     ]
 
 
+class _Rounding:
+    """How numbers are written: to some digits, or exactly if `digits` is None.
+
+    Thresholds of one feature stay different, because else they would say something else.
+    """
+
+    def __init__(self, forest: Forest, digits: int | None) -> None:
+        self.digits = digits
+        self._thresholds: dict[int, int] = {}
+        if digits is None:
+            return
+        different: dict[int, set[float]] = {}
+        for node in np.flatnonzero(forest.left >= 0):
+            condition = Condition.of(forest, int(node))
+            if condition.categories is None:
+                different.setdefault(condition.feature, set()).add(condition.threshold)
+        for feature, thresholds in different.items():
+            self._thresholds[feature] = _digits_to_tell_apart(thresholds, digits)
+
+    @property
+    def in_words(self) -> str:
+        """What has to be known of numbers."""
+        if self.digits is None:
+            return ""
+        more = any(digits > self.digits for digits in self._thresholds.values())
+        but = ", thresholds to more where they would be the same" if more else ""
+        return f" Numbers are rounded to {self.digits} digits{but}."
+
+    def plain(self, x: float) -> str:
+        return _number(x, self.digits)
+
+    def signed(self, x: float) -> str:
+        text = self.plain(x + 0.0)  # there is no point in a negative zero
+        return text if text.startswith("-") else f"+{text}"
+
+    def threshold(self, condition: Condition) -> str:
+        return _number(condition.threshold, self._thresholds.get(condition.feature))
+
+
 def _number(x: float, digits: int | None) -> str:
     if digits is None:
         return repr(x)
@@ -157,26 +209,27 @@ def _number(x: float, digits: int | None) -> str:
     return f"{x:.0f}" if whole else f"{x:.{digits}g}"
 
 
-def _signed(x: float, digits: int | None) -> str:
-    text = _number(x + 0.0, digits)  # there is no point in a negative zero
-    return text if text.startswith("-") else f"+{text}"
+def _digits_to_tell_apart(numbers: set[float], least: int) -> int:
+    """Return to how many digits numbers can be rounded without becoming the same."""
+    digits = least
+    while digits < _ALL_DIGITS and len({_number(x, digits) for x in numbers}) < len(numbers):
+        digits += 1
+    return digits
 
 
 # In words
 
 
-def _opening(forest: Forest, view: Additive, digits: int | None) -> list[str]:
+def _opening(forest: Forest, view: Additive, rounding: _Rounding) -> list[str]:
     origin = forest.origin
     what = "Prediction"
     if origin is not None and not forest.adds_up_to_y:
         what += f" of {origin.predicts}"
-    constant = _number(view.constant, digits)
+    constant = rounding.plain(view.constant)
     if not forest.n_trees:
         return [f"{what} = {constant}. No tree is left."]
     trees = "one tree adds" if forest.n_trees == 1 else f"each of {forest.n_trees:,} trees adds"
-    notes = "In brackets: share of the training rows."
-    if digits is not None:
-        notes += f" Numbers are rounded to {digits} digits."
+    notes = f"In brackets: share of the training rows.{rounding.in_words}"
     return [f"{what} = {constant} + what {trees}.", notes]
 
 
@@ -236,7 +289,7 @@ def _tree_in_words(
     tree: int,
     names: list[str],
     missing: _Missing,
-    digits: int | None,
+    rounding: _Rounding,
 ) -> list[str]:
     start = int(forest.offsets[tree])
 
@@ -245,7 +298,7 @@ def _tree_in_words(
 
     def leaf(node: int) -> str:
         share = view.shares[node]
-        return _signed(float(view.adds[node]), digits) + (
+        return rounding.signed(float(view.adds[node])) + (
             "" if share != share else f" ({percent(share)})"
         )
 
@@ -263,7 +316,7 @@ def _tree_in_words(
             indent, depth = indent + "  ", depth + 1
         left = start + int(forest.left[node])
         condition = Condition.of(forest, node)
-        met = _condition_in_words(forest, condition, names, digits)
+        met = _condition_in_words(forest, condition, names, rounding)
         if condition.missing != missing.meets[node]:
             met = f"{met} {_exception(not condition.missing)}"
         if ends(left) and ends(left + 1):
@@ -274,11 +327,11 @@ def _tree_in_words(
 
 
 def _condition_in_words(
-    forest: Forest, condition: Condition, names: list[str], digits: int | None
+    forest: Forest, condition: Condition, names: list[str], rounding: _Rounding
 ) -> str:
     name = names[condition.feature]
     if condition.categories is None:
-        return f"{name} <= {_number(condition.threshold, digits)}"
+        return f"{name} <= {rounding.threshold(condition)}"
     labels = ", ".join(repr(label) for label in category_labels(forest, condition))
     return f"{name} in {{{labels}}}"
 
@@ -292,12 +345,12 @@ def _expression(
     root: int,
     node: int,
     names: tuple[str, ...],
-    digits: int | None,
+    rounding: _Rounding,
     indent: int,
 ) -> str:
     """Return what a node adds as an expression, on one line if that is short enough."""
     if forest.left[node] < 0:
-        return _signed(float(view.adds[node]), digits)
+        return rounding.signed(float(view.adds[node]))
     condition = Condition.of(forest, node)
     first = root + int(forest.left[node])
     second = first + 1
@@ -307,7 +360,7 @@ def _expression(
         sign = "<="
         if condition.missing:
             sign, first, second = ">", second, first
-        met = f"{name} {sign} {_number(condition.threshold, digits)}"
+        met = f"{name} {sign} {rounding.threshold(condition)}"
     else:
         codes = ", ".join(map(str, condition.categories))
         met = f"{name} in {{{codes}}}" if codes else f"{name} in ()"
@@ -315,7 +368,7 @@ def _expression(
             met = f"{met} or {name} != {name}"
     deeper = indent + 4
     one, other = (
-        _expression(forest, view, root, child, names, digits, deeper) for child in (first, second)
+        _expression(forest, view, root, child, names, rounding, deeper) for child in (first, second)
     )
     line = f"({one} if {met} else {other})"
     if "\n" not in line and indent + len(line) < WIDTH:

@@ -37,7 +37,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from forestprune.build import average_of_leaves, build_forest, with_a_tree
-from forestprune.exceptions import UnsupportedModelError
+from forestprune.exceptions import UnsupportedModelError, warn_caller
 from forestprune.forest import Forest, Origin
 from forestprune.inputs import Categories, InputSpec
 from forestprune.interop import ubjson
@@ -196,6 +196,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise UnsupportedModelError(
             f"{path} is not a model of XGBoost, or not all of one ({_first_line(error)})."
         ) from error
+    _tell_of_early_stopping(booster, path)
     return booster
 
 
@@ -324,6 +325,20 @@ def _trees_per_round(forest: Forest) -> int:
     return int(sizes[0]) if (sizes == sizes[0]).all() else 1
 
 
+def _tell_of_early_stopping(booster: Any, path: Path) -> None:
+    """Warn that a Booster has trees that the estimator it comes from would not use."""
+    if booster.attr("best_iteration") is None:
+        return
+    best, rounds = booster.best_iteration + 1, booster.num_boosted_rounds()
+    if best < rounds:
+        warn_caller(
+            f"{path} stopped early, with {best} rounds of {rounds}: all are read, as a Booster "
+            f"predicts, though an XGBRegressor would use the first {best}. To prune these alone, "
+            f"save booster[:{best}].",
+            UserWarning,
+        )
+
+
 def _load(content: bytearray) -> Any:
     booster = xgb.Booster()
     booster.load_model(content)
@@ -396,7 +411,7 @@ def _input(model: Any, booster: Any, body: Mapping[str, Any]) -> InputSpec:
         names = None  # the frame had none, its columns were numbered
     missing = getattr(model, "missing", None)
     number = None if missing is None or np.isnan(missing) else float(missing)
-    categories = _categories(booster.feature_types, body)
+    categories = _categories(booster, body)
     if number is not None and categories is not None and any(categories):
         raise UnsupportedModelError(
             f"A number that stands for missing values, here missing={number:g}, is read only for "
@@ -415,19 +430,20 @@ def _input(model: Any, booster: Any, body: Mapping[str, Any]) -> InputSpec:
     )
 
 
-def _categories(
-    types: list[str] | None, body: Mapping[str, Any]
-) -> tuple[Categories | None, ...] | None:
+def _categories(booster: Any, body: Mapping[str, Any]) -> tuple[Categories | None, ...] | None:
     """Return the categories of each column: none known if the model has only seen codes."""
+    types = booster.feature_types
     if types is None or "c" not in types:
         return None
+    features = booster.feature_names or range(len(types))
     stored = body.get("cats", {}).get("enc", []) or [None] * len(types)
     return tuple(
-        _names(column) if kind == "c" else None for kind, column in zip(types, stored, strict=True)
+        _names(column, feature) if kind == "c" else None
+        for kind, column, feature in zip(types, stored, features, strict=True)
     )
 
 
-def _names(column: Mapping[str, Any] | None) -> Categories:
+def _names(column: Mapping[str, Any] | None, feature: str | int) -> Categories:
     if column is None:
         return ()
     if "offsets" not in column:
@@ -435,8 +451,9 @@ def _names(column: Mapping[str, Any] | None) -> Categories:
     letters = column["values"].tobytes()
     if not letters.isascii():
         raise UnsupportedModelError(
-            "XGBoost stores names of categories with letters outside ASCII so that they cannot be "
-            "told apart again: it counts letters where it should count bytes. Rename these "
-            "categories, or replace them by their codes, and train again."
+            f"Feature {feature!r} has categories with letters outside ASCII. XGBoost stores their "
+            "names so that they cannot be told apart again: it counts letters where it should "
+            "count bytes. Rename these categories, or replace them by their codes, and train "
+            "again."
         )
     return tuple(letters[a:b].decode() for a, b in pairwise(column["offsets"].tolist()))
