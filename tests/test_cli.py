@@ -1639,7 +1639,7 @@ def test_options_in_groups_are_the_command_s_own():
 def test_demo(tmp_path):
     text = succeeds("demo", "--trees", 3, "--out", tmp_path / "there").stdout
     assert "full model" in text
-    assert "100 nodes" in text
+    assert "max 100 nodes" in text
     assert (tmp_path / "there" / "report.html").exists()
 
 

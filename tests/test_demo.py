@@ -16,7 +16,7 @@ def test_the_demo_shows_the_trade_off_and_writes_a_report(capsys, tmp_path):
     found = tables(text)
     assert len(found) == 2
     for rows in found:
-        assert [row[0] for row in rows][3:] == [f"{n:,} nodes" for n in demo.BUDGETS]
+        assert [row[0] for row in rows][3:] == [f"max {n:,} nodes" for n in demo.BUDGETS]
         nodes = [int(row[1].replace(",", "")) for row in rows]
         for count, budget in zip(nodes[3:], demo.BUDGETS, strict=True):
             assert 0 < count <= budget
@@ -33,10 +33,26 @@ def test_the_demo_shows_the_trade_off_and_writes_a_report(capsys, tmp_path):
     assert (tmp_path / "demo" / "path.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_what_reports_need_the_demo_says_so(capsys, tmp_path, monkeypatch):
+def test_what_is_missing_is_said_word_for_word(capsys, tmp_path, monkeypatch):
     def refuse():
         raise ImportError('Reports need plotly: pip install "forestprune[report]"')
 
-    monkeypatch.setattr("forestprune.report.write.check_installed", refuse)
+    def refuse_too(*_):
+        raise ImportError('Plots need matplotlib: pip install "forestprune[plot]"')
+
+    monkeypatch.setattr("forestprune.demo.check_installed", refuse)
+    monkeypatch.setattr("forestprune.demo._save_figure", refuse_too)
     demo.main(n_trees=3, folder=tmp_path / "demo")
-    assert capsys.readouterr().out.splitlines()[-1].startswith("There is no report: Reports need")
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        'There is no figure: Plots need matplotlib: pip install "forestprune[plot]"',
+        'There is no report: Reports need plotly: pip install "forestprune[report]"',
+    ]
+    assert not (tmp_path / "demo").exists()
+
+
+def test_names_of_folders_are_not_markup(capsys, tmp_path):
+    folder = tmp_path / "[bold]" / ":wine_glass:"
+    demo.main(n_trees=3, folder=folder)
+    figure, report = capsys.readouterr().out.splitlines()[-2:]
+    assert figure.endswith(f": {folder / 'path.png'}")
+    assert report.endswith(f": {folder / 'report.html'}")
