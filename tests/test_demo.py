@@ -1,6 +1,42 @@
 import re
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
 
 from forestprune import demo
+
+COMPILED = """
+import sys
+
+from forestprune import demo, kernels
+
+
+def compiled():
+    modules = {name: sys.modules.get(f"forestprune.kernels.{file}") for name, file in FILES}
+    return {
+        (name, signature)
+        for name, module in modules.items()
+        if module is not None
+        for signature in getattr(module, name).signatures
+    }
+
+
+def compile_first(*args):
+    seconds = before_all(*args)
+    first.update(compiled())
+    return seconds
+
+
+FILES = kernels._FILES.items()
+first, before_all = set(), demo._compile
+demo._compile = compile_first
+demo.main(int(sys.argv[1]))
+assert first
+assert compiled() == first, [name for name, _ in compiled() - first]
+"""
 
 
 def tables(text):
@@ -56,3 +92,38 @@ def test_names_of_folders_are_not_markup(capsys, tmp_path):
     figure, report = capsys.readouterr().out.splitlines()[-2:]
     assert figure.endswith(f": {folder / 'path.png'}")
     assert report.endswith(f": {folder / 'report.html'}")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.0, 0), (21.3, 1)])
+def test_compiling_has_a_line_of_its_own_if_there_was_any(
+    capsys, tmp_path, monkeypatch, seconds, said
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "_compile", lambda *_: seconds)
+    demo.main(n_trees=3)
+    text = capsys.readouterr().out
+    assert text.lower().count("compil") == said
+    assert text.startswith("Compiling, once for each installation, took 21 s.\n") == bool(said)
+
+
+@pytest.mark.parametrize("n_trees", [3, demo.ENOUGH_TREES + 5])
+def test_nothing_is_compiled_while_something_is_timed(tmp_path, n_trees):
+    call = [sys.executable, "-c", COMPILED, str(n_trees)]
+    result = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_seconds_of_the_compiler_are_counted(monkeypatch):
+    X, y = np.zeros((4, 1)), np.arange(4.0)
+    monkeypatch.setattr(demo, "prune_path", lambda *_, **__: Compiling())
+    assert demo._compile(1, X, y, X, y) > 0.0
+
+
+class Compiling:
+    """Stands for a path that has to be compiled."""
+
+    def select(self, **_):
+        return self
+
+    def to_native(self):
+        numba.njit(lambda x: x + 1)(1)
