@@ -1,6 +1,7 @@
 # Every target makes .venv and installs what it needs; a second call installs nothing.
 PYTHON ?= python3
 BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test test-oldest docs bench frontier paper clean
 
@@ -48,15 +49,18 @@ clean:
 
 .venv/.core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
+	@echo "Setting up .venv: a minute or two."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
 .venv/.%: .venv/.core
+	@echo "Installing into .venv what else is needed."
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	@touch $@
 
 .venv-oldest/.done: pyproject.toml tests/oldest.txt
+	@echo "Setting up .venv-oldest: some minutes."
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[catboost,data,lightgbm,plot,skops,xgboost]" hypothesis polars pytest
 	@touch $@

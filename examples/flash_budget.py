@@ -12,6 +12,7 @@ import ctypes
 import io
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from sklearn.model_selection import train_test_split
 import forestprune as fp
 
 NODE_BYTES, ROOT_BYTES, CONSTANT_BYTES = 8, 2, 4
+LEAST_BYTES = 3 * NODE_BYTES + ROOT_BYTES + CONSTANT_BYTES
 
 HEADER = """\
 /* {n_trees} trees, {n_nodes} nodes; tables of {n_bytes} bytes. Features, in order:
@@ -135,6 +137,11 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=100, help="trees of the full model")
     parser.add_argument("--out", type=Path, help="where the header goes; by default nowhere")
     options = parser.parse_args()
+    if options.bytes < LEAST_BYTES:
+        sys.exit(
+            f"--bytes must be at least {LEAST_BYTES}, for one tree with a root and two leaves; got "
+            f"{options.bytes}."
+        )
 
     wine = fp.load_wine_quality()
     X, X_test, y, y_test = train_test_split(wine.data, wine.target, random_state=0)
@@ -143,11 +150,12 @@ def main() -> None:
     model.fit(X, y)
 
     # A tree has three nodes at least, so this many nodes, and the roots of their trees, fit.
-    max_nodes = int((options.bytes - CONSTANT_BYTES) / (NODE_BYTES + ROOT_BYTES / 3))
+    max_nodes = 3 * (options.bytes - CONSTANT_BYTES) // (3 * NODE_BYTES + ROOT_BYTES)
     small = fp.prune(model, X, y, max_nodes=max_nodes, X_val=X_val, y_val=y_val)
     header = to_c(small.forest, wine.feature_names)
 
     full = fp.Forest.from_model(model)
+    print(f"Budget: {options.bytes:,} bytes of tables, at most {max_nodes:,} nodes.\n")
     print(f"{'':<32}{'full':>10}{'small':>10}")
     print(f"{'trees':<32}{full.n_trees:>10,}{small.n_trees:>10,}")
     print(f"{'nodes':<32}{full.n_nodes:>10,}{small.n_nodes:>10,}")
@@ -156,6 +164,11 @@ def main() -> None:
     print(f"{'joblib file, bytes':<32}{file_bytes(model):>10,}{small.n_bytes:>10,}")
     scores = [m.score(X_test, y_test) for m in (model, small.to_native())]
     print(f"{'R squared, rows not seen before':<32}{scores[0]:>10.3f}{scores[1]:>10.3f}\n")
+    # Among models that fit, prune() takes the best on validation rows, not the largest.
+    print(
+        f"{table_bytes(small.forest):,} of {options.bytes:,} bytes are used: no larger model that "
+        "was found to fit does better on the validation rows."
+    )
 
     verified = compiled_predictions(header, X_test)
     if verified is None:

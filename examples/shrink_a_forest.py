@@ -2,9 +2,10 @@
 
     python examples/shrink_a_forest.py
 
-A forest is fitted to the bundled wine data and pruned as far as validation rows allow. What comes
-out is a RandomForestRegressor again: a second Python, in which forestprune cannot be imported,
-loads it and predicts. Test rows are looked at once, in the end.
+A forest is fitted to the bundled wine data and pruned: the smallest model is taken whose R squared
+on validation rows is at most 0.05 (--tolerance) below the forest's. What comes out is a
+RandomForestRegressor again: a second Python, in which forestprune cannot be imported, loads it and
+predicts. Test rows are looked at once, in the end.
 """
 
 import argparse
@@ -62,13 +63,17 @@ def main() -> None:
         served = np.load(folder / "served.npy")
 
     full = fp.Forest.from_model(model)
-    print(f"{'':<30}{'full':>12}{'small':>12}")
-    print(f"{'trees':<30}{full.n_trees:>12,}{small.n_trees:>12,}")
-    print(f"{'nodes':<30}{full.n_nodes:>12,}{small.n_nodes:>12,}")
-    print(f"{'joblib file, bytes':<30}{full_bytes:>12,}{small_bytes:>12,}")
+    print(
+        "The smallest model whose R squared on validation rows, by which it is chosen, is at most "
+        f"{options.tolerance:g} below the full one's:\n"
+    )
+    print(f"{'':<32}{'full':>12}{'small':>12}")
+    print(f"{'trees':<32}{full.n_trees:>12,}{small.n_trees:>12,}")
+    print(f"{'nodes':<32}{full.n_nodes:>12,}{small.n_nodes:>12,}")
+    print(f"{'joblib file, bytes':<32}{full_bytes:>12,}{small_bytes:>12,}")
     for rows, target, label in ((X_val, y_val, "chosen by"), (X_test, y_test, "not seen before")):
         scores = "".join(f"{m.score(rows, target):>12.3f}" for m in (model, native))
-        print(f"{f'R squared, rows {label}':<30}{scores}")
+        print(f"{f'R squared, rows {label}':<32}{scores}")
     same = np.array_equal(served, native.predict(X_test))
     print(
         f"\nWithout forestprune, a {serving.stdout.strip()} was loaded; its {served.size:,} "

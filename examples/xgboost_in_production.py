@@ -3,9 +3,10 @@
     python examples/xgboost_in_production.py
 
 A model is trained and saved as model.json, as a training job would. A second step knows that file
-and some rows only: it prunes as far as validation rows allow and writes small.json. The third, a
-Python in which forestprune cannot be imported, loads both files with xgboost alone and serves test
-rows, which nothing has seen before.
+and some rows only: it writes small.json, the smallest model whose R squared on validation rows is
+at most 0.005 (--tolerance) below that of model.json. The third, a Python in which forestprune
+cannot be imported, loads both files with xgboost alone and serves test rows, which nothing has seen
+before.
 """
 
 import argparse

@@ -1819,8 +1819,24 @@ def test_options_in_groups_are_the_command_s_own():
 def test_demo(tmp_path):
     text = succeeds("demo", "--trees", 3, "--out", tmp_path / "there").stdout
     assert "full model" in text
-    assert "100 nodes" in text
+    assert "max 100 nodes" in text
     assert (tmp_path / "there" / "report.html").exists()
+
+
+def test_a_demo_that_could_not_be_written_is_refused_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("forestprune.demo.main", None)
+    (tmp_path / "file").write_text("precious")
+    fails(tmp_path, "demo", "--out", tmp_path / "file", match="file is a file: give .* a folder")
+    fails(tmp_path, "demo", "--out", tmp_path / "file" / "a" / "b", match="written: .*file is a")
+    (tmp_path / "locked").mkdir()
+
+    def may(path, mode):  # of the superuser, who may write anywhere, this would not come true
+        return Path(path).name != "locked" or not mode & os.W_OK
+
+    monkeypatch.setattr(os, "access", may)
+    for out in ("locked", "locked/a", "locked/a/b"):
+        fails(tmp_path, "demo", "--out", tmp_path / out, match="written: .*locked is read-only")
+    assert not list((tmp_path / "locked").iterdir())
 
 
 @pytest.mark.filterwarnings("ignore")

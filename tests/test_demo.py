@@ -1,6 +1,42 @@
 import re
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
 
 from forestprune import demo
+
+COMPILED = """
+import sys
+
+from forestprune import demo, kernels
+
+
+def compiled():
+    modules = {name: sys.modules.get(f"forestprune.kernels.{file}") for name, file in FILES}
+    return {
+        (name, signature)
+        for name, module in modules.items()
+        if module is not None
+        for signature in getattr(module, name).signatures
+    }
+
+
+def compile_first(*args):
+    seconds = before_all(*args)
+    first.update(compiled())
+    return seconds
+
+
+FILES = kernels._FILES.items()
+first, before_all = set(), demo._compile
+demo._compile = compile_first
+demo.main(int(sys.argv[1]))
+assert first
+assert compiled() == first, [name for name, _ in compiled() - first]
+"""
 
 
 def tables(text):
@@ -16,7 +52,7 @@ def test_the_demo_shows_the_trade_off_and_writes_a_report(capsys, tmp_path):
     found = tables(text)
     assert len(found) == 2
     for rows in found:
-        assert [row[0] for row in rows][3:] == [f"{n:,} nodes" for n in demo.BUDGETS]
+        assert [row[0] for row in rows][3:] == [f"max {n:,} nodes" for n in demo.BUDGETS]
         nodes = [int(row[1].replace(",", "")) for row in rows]
         for count, budget in zip(nodes[3:], demo.BUDGETS, strict=True):
             assert 0 < count <= budget
@@ -33,10 +69,61 @@ def test_the_demo_shows_the_trade_off_and_writes_a_report(capsys, tmp_path):
     assert (tmp_path / "demo" / "path.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_what_reports_need_the_demo_says_so(capsys, tmp_path, monkeypatch):
+def test_what_is_missing_is_said_word_for_word(capsys, tmp_path, monkeypatch):
     def refuse():
         raise ImportError('Reports need plotly: pip install "forestprune[report]"')
 
-    monkeypatch.setattr("forestprune.report.write.check_installed", refuse)
+    def refuse_too(*_):
+        raise ImportError('Plots need matplotlib: pip install "forestprune[plot]"')
+
+    monkeypatch.setattr("forestprune.demo.check_installed", refuse)
+    monkeypatch.setattr("forestprune.demo._save_figure", refuse_too)
     demo.main(n_trees=3, folder=tmp_path / "demo")
-    assert capsys.readouterr().out.splitlines()[-1].startswith("There is no report: Reports need")
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        'There is no figure: Plots need matplotlib: pip install "forestprune[plot]"',
+        'There is no report: Reports need plotly: pip install "forestprune[report]"',
+    ]
+    assert not (tmp_path / "demo").exists()
+
+
+def test_names_of_folders_are_not_markup(capsys, tmp_path):
+    folder = tmp_path / "[bold]" / ":wine_glass:"
+    demo.main(n_trees=3, folder=folder)
+    figure, report = capsys.readouterr().out.splitlines()[-2:]
+    assert figure.endswith(f": {folder / 'path.png'}")
+    assert report.endswith(f": {folder / 'report.html'}")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.0, 0), (21.3, 1)])
+def test_compiling_has_a_line_of_its_own_if_there_was_any(
+    capsys, tmp_path, monkeypatch, seconds, said
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "_compile", lambda *_: seconds)
+    demo.main(n_trees=3)
+    text = capsys.readouterr().out
+    assert text.lower().count("compil") == said
+    assert text.startswith("Compiling, once for each installation, took 21 s.\n") == bool(said)
+
+
+@pytest.mark.parametrize("n_trees", [3, demo.ENOUGH_TREES + 5])
+def test_nothing_is_compiled_while_something_is_timed(tmp_path, n_trees):
+    call = [sys.executable, "-c", COMPILED, str(n_trees)]
+    result = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_seconds_of_the_compiler_are_counted(monkeypatch):
+    X, y = np.zeros((4, 1)), np.arange(4.0)
+    monkeypatch.setattr(demo, "prune_path", lambda *_, **__: Compiling())
+    assert demo._compile(1, X, y, X, y) > 0.0
+
+
+class Compiling:
+    """Stands for a path that has to be compiled."""
+
+    def select(self, **_):
+        return self
+
+    def to_native(self):
+        numba.njit(lambda x: x + 1)(1)

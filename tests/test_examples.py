@@ -33,18 +33,31 @@ def numbers(output, what):
     return [float(text.replace(",", "")) for text in line.removeprefix(what).split()]
 
 
+def table(output):
+    """Return the lines of a table."""
+    lines = output.splitlines()
+    begun = next(place for place, line in enumerate(lines) if line.startswith(" "))
+    return lines[begun : lines.index("", begun)]
+
+
 def test_shrink_a_forest(run):
     output = run("shrink_a_forest.py", "--trees", "10", "--tolerance", "0.05")
     full, small = numbers(output, "joblib file, bytes")
     assert small < full / 5
     full, small = numbers(output, "R squared, rows chosen by")
     assert small >= full - 0.051
+    assert "at most 0.05 below the full one's" in output
+    assert len({len(line) for line in table(output)}) == 1
     assert "a RandomForestRegressor was loaded; its 1,625 predictions are the same" in output
 
 
 def test_flash_budget(run, tmp_path):
     output = run("flash_budget.py", "--bytes", "1000", "--trees", "30", "--out", "wine.h")
-    assert 500 < numbers(output, "tables in C, bytes")[1] <= 1000
+    small = numbers(output, "tables in C, bytes")[1]
+    assert 500 < small <= 1000
+    assert output.startswith("Budget: 1,000 bytes of tables")
+    assert f"\n{small:,.0f} of 1,000 bytes are used: " in output
+    assert len({len(line) for line in table(output)}) == 1
     assert "forest_predict" in (tmp_path / "wine.h").read_text()
     if shutil.which("cc") is None:
         assert "NOT verified" in output
@@ -57,6 +70,12 @@ def test_flash_budget(run, tmp_path):
 def test_flash_budget_without_a_compiler(run, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert "NOT verified" in run("flash_budget.py", "--bytes", "200", "--trees", "5")
+
+
+def test_flash_budget_says_what_the_least_is(run):
+    with pytest.raises(SystemExit, match=r"^--bytes must be at least 30\b.*; got 29\.$"):
+        run("flash_budget.py", "--bytes", "29")
+    assert numbers(run("flash_budget.py", "--bytes", "30"), "tables in C, bytes")[1] == 30
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")

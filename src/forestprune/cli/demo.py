@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from forestprune.cli.models import check_new_folder
 from forestprune.cli.output import Output
 
 
@@ -16,6 +17,7 @@ def demo(
 ) -> None:
     """Fit models to bundled data, prune them to a few sizes, show what that costs; and a report."""
     with Output().working(prints=True):
+        check_new_folder(out)
         from forestprune.demo import main
 
         main(trees, out)

@@ -62,6 +62,21 @@ def check_new_file(path: Path, *, force: bool) -> None:
         raise CommandError(f"{path} cannot be written: it is a link to itself.") from error
     if not folder.is_dir():
         raise CommandError(f"{path} cannot be written: there is no folder {folder}.")
+    _check_access(path, folder)
+
+
+def check_new_folder(path: Path) -> None:
+    """Refuse a folder that could not be made or written into, before there is anything to write."""
+    place = path.resolve()
+    if place.exists() and not place.is_dir():
+        raise CommandError(f"{path} is a file: give the name of a folder.")
+    folder = next(parent for parent in (place, *place.parents) if parent.exists())
+    if not folder.is_dir():
+        raise CommandError(f"{path} cannot be written: {folder} is a file.")
+    _check_access(path, folder)
+
+
+def _check_access(path: Path, folder: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CommandError(f"{path} cannot be written: the folder {folder} is read-only for you.")
 
