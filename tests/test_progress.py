@@ -117,3 +117,23 @@ def closed():
 def test_a_program_without_a_console_runs(monkeypatch, stderr):
     monkeypatch.setattr(sys, "stderr", stderr)
     assert list(progress.track(range(5), "counting", 5)) == list(range(5))
+
+
+def test_waiting_for_the_compiler_is_said(monkeypatch):
+    numba = pytest.importorskip("numba")
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    terminal = impatient(monkeypatch)
+    thread = threading.Thread(target=numba.njit(lambda x: x + 1), args=(1,))
+    with progress.bar("outer", 1) as outer, progress.bar("inner", 1) as inner:
+        outer(0)
+        inner(0)
+        assert "compiling" not in terminal.getvalue()
+        thread.start()  # work is shared among threads
+        thread.join()
+        before = terminal.getvalue()
+        assert "inner (compiling, once for each installation)" in before
+        assert "outer (compiling" not in before
+        inner(0.5)
+        progress._display._shown.refresh()
+        assert "compiling" not in terminal.getvalue()[len(before) :]

@@ -88,7 +88,7 @@ def _compile(n_trees: int, X: Any, y: Any, X_val: Any, y_val: Any) -> float:
     """
     seconds = [0.0]  # if all is compiled already, no time is reported
     with (
-        progress.bar("compiling, once for each installation", None),
+        progress.bar("getting ready", None),
         event.install_timer("numba:compile", seconds.append),
     ):
         for model in _models(n_trees).values():

@@ -16,6 +16,8 @@ Item = TypeVar("Item")
 PATIENCE = 2.0
 """Seconds before a bar appears."""
 
+COMPILING = " (compiling, once for each installation)"
+
 
 @dataclass(eq=False)
 class _Bar:
@@ -35,6 +37,7 @@ class _Display:
         self._bars: list[_Bar] = []
         self._shown: Progress | None = None
         self._thread: int | None = None
+        self._compiling = 0
 
     def belongs_here(self) -> bool:
         """Tell whether work that begins now, in this thread, is part of what is shown."""
@@ -69,11 +72,30 @@ class _Display:
                     if self._shown is None:
                         self._shown = _started()
                     bar.task = self._shown.add_task(bar.description, total=bar.total)
-                    self._shown.refresh()
+                    self._say_why()
+
+    def compile(self, step: int) -> None:
+        """Count what the compiler is at, in whatever thread; say so where somebody waits for it."""
+        with self._lock:
+            self._compiling += step
+            if self._bars and self._compiling == step == 1:
+                _later(self.show)
+            self._say_why()
+
+    def _say_why(self) -> None:
+        """Let the last bar say what it waits for."""
+        if self._shown is None:
+            return
+        visible = [(bar.task, bar.description) for bar in self._bars if bar.task is not None]
+        for number, (task, description) in enumerate(visible, 1):
+            why = COMPILING if self._compiling and number == len(visible) else ""
+            self._shown.update(task, description=description + why)
+        self._shown.refresh()
 
 
 _display = _Display()
 _hidden = False
+_watching = False
 
 
 def _started() -> "Progress":
@@ -96,17 +118,40 @@ def bar(description: str, total: float | None) -> Iterator[Callable[[float], Non
         return
     work = _Bar(description, total)
     # Nobody says how far the work has come, so somebody has to look after the time.
-    timer = threading.Timer(PATIENCE + 0.1, _display.show) if total is None else None
+    timer = _later(_display.show) if total is None else None
+    _watch_compiler()
     _display.enter(work)
     try:
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
         yield lambda done: _display.update(work, done)
     finally:
         if timer is not None:
             timer.cancel()
         _display.leave(work)
+
+
+def _later(call: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(PATIENCE + 0.1, call)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _watch_compiler() -> None:
+    """Hear of what is compiled from now on."""
+    global _watching
+    if _watching or "numba" not in sys.modules:
+        return
+    _watching = True
+    from numba.core import event
+
+    class Compiler(event.Listener):
+        def on_start(self, _: event.Event) -> None:
+            _display.compile(1)
+
+        def on_end(self, _: event.Event) -> None:
+            _display.compile(-1)
+
+    event.register("numba:compile", Compiler())  # type: ignore[no-untyped-call]
 
 
 def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
