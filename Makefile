@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test test-oldest docs bench frontier paper clean
 
 demo: .venv/.demo
-	$(BIN)/python -m forestprune demo --out build/demo
+	$(BIN)/python -m forestprune demo --out build/demo --force
 
 test: .venv/.test
 	$(BIN)/ruff check .

@@ -580,6 +580,8 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         "refit": False,
         "shrinkage": None,
     }
+    succeeds(*command, "--force", "--alpha2", 0, "--polish", "ridge", "--n-alphas", 3)
+    assert seen.pop()["alpha2"] == 0.0
     succeeds(
         *(*command, "--force", "--refit", "--shrinkage", 2, "--shrinkage", 30, "--max-depth", 2),
         *("--local-search", "off", "--n-alphas", 4),
@@ -1591,6 +1593,7 @@ def test_path_does_not_replace_its_rows(shop, tmp_path):
         (["--solver", "heuristic"], "--solver is for --polish subset"),
         (["--time-limit", 5, "--polish", "ridge"], "--time-limit is for --polish subset"),
         (["--alpha2", 0.01], "--alpha2 is for --joint, --polish ridge"),
+        (["--alpha2", 0.0], "--alpha2 is for --joint, --polish ridge"),
         (["--seed", 0, "--holdout", 0], "--seed is for rows held out by chance"),
         (["--target", "y", "--no-target"], "--target and --no-target exclude"),
         (["--alpha", 1, "--n-alphas", 5], "--n-alphas is for paths, but --alpha asks for one"),
@@ -1821,6 +1824,15 @@ def test_demo(tmp_path):
     assert "full model" in text
     assert "max 100 nodes" in text
     assert (tmp_path / "there" / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["path.png", "report.html"])
+def test_a_demo_overwrites_nothing_unasked(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("forestprune.demo.main", lambda trees, out: (out / name).write_text("new"))
+    (tmp_path / name).write_text("precious")
+    fails(tmp_path, "demo", "--out", tmp_path, match=f"{name} exists already: add --force")
+    succeeds("demo", "--out", tmp_path, "--force")
+    assert (tmp_path / name).read_text() == "new"
 
 
 def test_a_demo_that_could_not_be_written_is_refused_at_once(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """The report says what is true, whatever features are called, and is whole or not there."""
 
+import html
 import json
 import pickle
 import re
@@ -29,6 +30,10 @@ from test_text import AWKWARD
 
 import forestprune as fp
 from forestprune import registry
+from forestprune.choosing import Wanted, candidates
+from forestprune.opening import HeldOut
+from forestprune.options import Options
+from forestprune.path import Budget
 from forestprune.report import page, timing
 from forestprune.report.loading import how_to_load
 from forestprune.report.summary import About, summarise
@@ -110,6 +115,92 @@ def test_headline_says_what_the_models_are(tmp_path, path, data):
     kilobytes = (tmp_path / "small.joblib").stat().st_size / 1000
     assert f"→ {kilobytes:.1f} kB" in shown
     assert "100 rows at once" in shown
+
+
+def test_larger_and_slower_models_are_called_so(tmp_path, path, data, monkeypatch):
+    times = {"full": 0.002, "small": 0.003}
+    monkeypatch.setattr("forestprune.report.summary.prediction_times", lambda models, rows: times)
+    shown = Page(written(tmp_path, path, 20, X=data[0], model_bytes=100)).text
+    assert "1.5 \N{MULTIPLICATION SIGN} slower 2 ms → 3 ms" in shown
+    assert re.search(r"[0-9.]+ \N{MULTIPLICATION SIGN} larger 100 bytes →", shown)
+
+
+def test_sizes_are_those_of_files_of_one_kind(tmp_path, data):
+    X, y, *_ = data
+    model = xgboost.XGBRegressor(n_estimators=20).fit(X, y)
+    model.save_model(tmp_path / "m.ubj")
+    path = fp.prune_path(model, X, y, n_alphas=10)
+    registry.save_model(path[8].to_native(), tmp_path / "s.ubj")
+    shown = Page(written(tmp_path, path, 8, small_file=tmp_path / "s.ubj")).text
+    kilobytes = [(tmp_path / name).stat().st_size / 1000 for name in ("m.ubj", "s.ubj")]
+    assert f"{kilobytes[0]:.1f} kB → {kilobytes[1]:.1f} kB" in shown
+
+
+def test_what_the_model_says_itself_is_no_target_like_others(tmp_path, data):
+    X, y, X_val, *_ = data
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    path = fp.prune_path(model, X, n_alphas=10, X_val=X_val)
+    text = written(tmp_path, path, 6)
+    assert data_in(text)["path"]["own"]
+    assert "against what the full model says; on rows held out" in Page(text).text
+    with_y = fp.prune_path(model, X, y, n_alphas=5, X_val=X_val, y_val=data[3])
+    assert not data_in(written(tmp_path, with_y, 3))["path"]["own"]
+
+
+def test_formulas_are_exact_and_shrinkages_told(tmp_path, data):
+    X, y, X_val, y_val, *_ = data
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(20_000 + X, y)
+    held_out = HeldOut(20_000 + X_val, y_val, None)
+    wanted = Wanted(budget=Budget(max_nodes=30), n_alphas=15, whole=True)
+    path, place = candidates(model, 20_000 + X, y, None, wanted, held_out, Options())
+    text = written(tmp_path, path, place)
+    assert path[place].to_formula() in html.unescape(text)
+    points = data_in(text)["path"]["points"]
+    assert {point["shrinkage"] for point in points} == {10.0, 100.0, 1000.0}
+    assert points[place]["shrinkage"] == path[place].report["shrinkage"]
+    assert (
+        "one path for each shrinkage of the leaves' new values (10, 100, 1000)" in Page(text).text
+    )
+
+
+def test_trees_that_were_leaves_before_are_not_gone(tmp_path, data):
+    X, y, *_ = data
+    model = xgboost.XGBRegressor(n_estimators=20, gamma=60, max_depth=3).fit(X, y)
+    path = fp.prune_path(model, X, y, n_alphas=8)
+    depths = fp.Forest.from_model(model).depths
+    assert np.count_nonzero(depths == 0) > 0
+    small = path[7]
+    gone = np.count_nonzero((small.depths == 0) & (depths > 0))
+    assert f"{gone} trees of 20 are gone" in Page(written(tmp_path, path, 7)).text.replace(
+        "1 tree of 20 is gone", "1 trees of 20 are gone"
+    )
+
+
+def test_models_are_timed_in_turns():
+    calls = []
+
+    class Model:
+        def __init__(self, name):
+            self.name = name
+
+        def predict(self, rows):
+            calls.append(self.name)
+
+    times = timing.prediction_times({"full": Model("full"), "small": Model("small")}, [[1.0]])
+    assert list(times) == ["full", "small"]
+    assert calls == ["full", "small"] * (1 + timing.MOST)
+
+
+def test_names_without_end_do_not_make_it_larger(tmp_path, data):
+    X, y, *_ = data
+    names = [f"{letter * 20_000}" for letter in "abcd"]
+    frame = pd.DataFrame(X, columns=names)
+    model = RandomForestRegressor(30, random_state=0).fit(frame, y)
+    path = fp.prune_path(model, frame, y, n_alphas=15)
+    page_ = tmp_path / "report.html"
+    for pick in (path.select(max_nodes=90), path.select(max_nodes=900)):
+        fp.write_report(page_, path, pick)
+        assert page_.stat().st_size < MOST_BYTES
 
 
 def test_without_further_rows_the_error_is_that_on_rows_held_out(tmp_path, path):

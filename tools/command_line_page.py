@@ -90,7 +90,7 @@ def option(parameter: inspect.Parameter, kind: Any, info: OptionInfo, names: lis
         shown = (
             parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
         )
-        notes.append(f"Default: {shown}.")
+        notes.append(f"Default: `{shown}`.")
     limits = limits_of(info)
     if limits:
         notes.append(f"{limits}.")

@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from forestprune import progress
 from forestprune.api import prune_path
 from forestprune.datasets import load_wine_quality
+from forestprune.files import write_atomically
 from forestprune.path import PruningPath
 from forestprune.pruned import PrunedForest, file_size
 from forestprune.report.page import check_installed
@@ -155,7 +156,8 @@ def _save_figure(file: Path, path: PruningPath, pick: PrunedForest) -> Path:
 
     figure: Any = plot_path(path, picks={"in the report": pick}).figure
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=150)
+    with write_atomically(file) as target:
+        figure.savefig(target, dpi=150, format="png")
     return file
 
 

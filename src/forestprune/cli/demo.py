@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from forestprune.cli.models import check_new_folder
+from forestprune.cli.arguments import Force
+from forestprune.cli.models import check_new_file, check_new_folder
 from forestprune.cli.output import Output
 
 
@@ -14,10 +15,14 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")
     ] = Path("forestprune-demo"),
+    force: Force = False,
 ) -> None:
     """Fit models to bundled data, prune them to a few sizes, show what that costs; and a report."""
     with Output().working(prints=True):
         check_new_folder(out)
+        for name in ("path.png", "report.html"):
+            if (out / name).exists():
+                check_new_file(out / name, force=force)
         from forestprune.demo import main
 
         main(trees, out)

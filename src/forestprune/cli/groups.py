@@ -147,7 +147,7 @@ class How:
         from forestprune.options import Options
 
         switch = {LocalSearch.on: True, LocalSearch.off: False}
-        unsaid = {name for name in ("alpha2", "solver", "time_limit") if not vars(self)[name]}
+        unsaid = {name for name in ("alpha2", "solver", "time_limit") if vars(self)[name] is None}
         left_out = {"n_alphas", "jobs", *unsaid}
         options = {name: value for name, value in vars(self).items() if name not in left_out}
         options |= {
