@@ -211,12 +211,12 @@ def report(lines: list[dict], n_rows: int, command: str) -> str:
         )
     text += [
         "",
-        "What few rows take as well is compiled code, the libraries' own pages and the model. On top of "
-        "data and codes come, for each tree that is kept while leaves are refitted, a second byte or two "
-        "a row (the leaf that is left of it), and a few numbers a row: the target, residuals, weights. "
-        "In return the features of a row are let go of once it was sent down the trees, and the leaves "
-        "of rows held out are known for 50,000 of them at a time. No row is held as text, twice, or in "
-        "another precision.",
+        "What few rows take as well is compiled code, the libraries' own pages and the model. "
+        "On top of data and codes come, for each tree that is kept while leaves are refitted, "
+        "a second byte or two a row (the leaf that is left of it), and a few numbers a row: "
+        "the target, residuals, weights. In return the features of a row are let go of once "
+        "it was sent down the trees, and the leaves of rows held out are known for 50,000 of "
+        "them at a time. No row is held as text, twice, or in another precision.",
     ]
     return "\n".join(text) + "\n"
 
