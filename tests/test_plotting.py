@@ -211,6 +211,14 @@ def test_depths_before_and_after(small, model, path):
         assert bars(ax, 1) == counted(small.depths)
         assert legend(ax) == ["before, 30 trees", f"after, {small.n_trees} trees left"]
         assert ax.get_xticklabels()[0].get_text() == "gone"
+    assert legend(fp.plot_depths(small)) == [f"{small.n_trees} trees left"]
+
+
+def test_trees_of_one_leaf_are_not_gone():
+    stump = split(0, 0.5, leaf(-1.0), leaf(1.0))
+    ax = fp.plot_depths(built([stump, leaf(1.0), stump]))
+    assert legend(ax) == ["3 trees"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1"]
 
 
 def test_depths_of_the_original_are_those_before_any_cut(model, data):
@@ -276,6 +284,7 @@ def test_features_that_are_gone_are_shown_behind_those_that_are_left():
     ax = fp.plot_importance(built(stumps[3:]), before=built(stumps))
     assert [label.get_text() for label in ax.get_yticklabels()] == ["x2", "x0"]
     assert legend(ax) == ["before, 2 features", "after, 1 feature"]
+    assert legend(fp.plot_importance(built(stumps))) == ["2 features"]
 
 
 def test_importance_refuses_what_does_not_fit(small):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-SIZE, HOW, ROWS, PRINT = "How small", "How to prune", "Rows", "Output"
+SIZE, HOW, ROWS, PRINT = "How small", "How to prune", "Model and rows", "Output"
 """Headings of the help."""
 
 
@@ -78,19 +78,28 @@ DataFile = Annotated[
 ]
 Trust = Annotated[
     bool,
-    typer.Option("--trust", help="Load a pickle. It can run any code: know who wrote it."),
+    typer.Option(
+        "--trust",
+        metavar="",
+        help="Load a pickle. It can run any code: know who wrote it.",
+        rich_help_panel=ROWS,
+    ),
 ]
 Json = Annotated[
     bool,
-    typer.Option("--json", help="Print one JSON object to stdout.", rich_help_panel=PRINT),
+    typer.Option(
+        "--json", metavar="", help="Print one JSON object to stdout.", rich_help_panel=PRINT
+    ),
 ]
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=PRINT),
+    typer.Option(
+        "--quiet", "-q", metavar="", help="Print nothing but errors.", rich_help_panel=PRINT
+    ),
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite files that exist.", rich_help_panel=PRINT),
+    typer.Option("--force", metavar="", help="Overwrite files that exist.", rich_help_panel=PRINT),
 ]
 
 # Rows
@@ -109,6 +118,7 @@ NoTarget = Annotated[
     bool,
     typer.Option(
         "--no-target",
+        metavar="",
         help="Keep to what the model itself predicts, for rows whose target is not known.",
         rich_help_panel=ROWS,
     ),
@@ -135,8 +145,9 @@ Holdout = Annotated[
     typer.Option(
         min=0.0,
         max=0.99,
-        help="Share of the rows to choose by rather than to prune with (default: 0.25; with "
-        "--alpha 0).",
+        metavar="X",
+        help="Share of the rows to choose by rather than to prune with (default: 0.25, or 0 if "
+        "--alpha is given).",
         rich_help_panel=ROWS,
     ),
 ]
@@ -154,6 +165,7 @@ Seed = Annotated[
     typer.Option(
         min=0,
         max=2**32 - 1,
+        metavar="N",
         help="Decides which rows are held out, and what a random search tries (default: 0).",
         rich_help_panel=ROWS,
     ),
@@ -173,6 +185,7 @@ Refit = Annotated[
     bool | None,
     typer.Option(
         "--refit/--no-refit",
+        metavar="",
         help="Give leaves new values (default: with subtrees).",
         show_default=False,
         rich_help_panel=HOW,
@@ -183,6 +196,7 @@ Shrinkages = Annotated[
     typer.Option(
         "--shrinkage",
         min=0.0,
+        metavar="X",
         help="How strongly new values are drawn to the old ones, in rows. If repeated, the best "
         "is chosen (default: the best of 10, 100, 1000).",
         rich_help_panel=HOW,
@@ -192,6 +206,7 @@ Shrinkage = Annotated[
     float | None,
     typer.Option(
         min=0.0,
+        metavar="X",
         help="How strongly new values are drawn to the old ones, in rows (default: 100).",
         rich_help_panel=HOW,
     ),
@@ -214,6 +229,7 @@ Alpha2 = Annotated[
     float | None,
     typer.Option(
         min=0.0,
+        metavar="X",
         help="Penalty of weights, for --joint and --polish (default: 0.01).",
         rich_help_panel=HOW,
     ),
@@ -232,7 +248,9 @@ LocalSearchOption = Annotated[
         rich_help_panel=HOW,
     ),
 ]
-MaxIter = Annotated[int, typer.Option(min=1, help="Sweeps for each alpha.", rich_help_panel=HOW)]
+MaxIter = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Sweeps for each alpha.", rich_help_panel=HOW)
+]
 Solver = Annotated[
     SubsetSolver | None,
     typer.Option(
@@ -245,6 +263,7 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(
         min=0.001,
+        metavar="X",
         help="Seconds for an exact solver, each time (default: 60).",
         rich_help_panel=HOW,
     ),
@@ -252,10 +271,16 @@ TimeLimit = Annotated[
 NAlphas = Annotated[
     int | None,
     typer.Option(
-        "--n-alphas", min=1, help="Points of the path (default: 100).", rich_help_panel=HOW
+        "--n-alphas",
+        min=1,
+        metavar="N",
+        help="Points of the path (default: 100).",
+        rich_help_panel=HOW,
     ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", help="Threads (default: every core).", rich_help_panel=HOW),
+    typer.Option(
+        "--jobs", "-j", metavar="N", help="Threads (default: every core).", rich_help_panel=HOW
+    ),
 ]

@@ -31,9 +31,13 @@ _COLUMNS = {
 
 
 def bench(
-    rows: Annotated[int, typer.Option(min=100, help="Rows of the generated data.")] = 4000,
-    trees: Annotated[int, typer.Option(min=1, help="Trees of each model.")] = 100,
-    nodes: Annotated[int, typer.Option(min=3, help="What models are pruned to.")] = 500,
+    rows: Annotated[
+        int, typer.Option(min=100, metavar="N", help="Rows of the generated data.")
+    ] = 4000,
+    trees: Annotated[int, typer.Option(min=1, metavar="N", help="Trees of each model.")] = 100,
+    nodes: Annotated[
+        int, typer.Option(min=3, metavar="N", help="What models are pruned to.")
+    ] = 500,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -11,7 +11,9 @@ from forestprune.cli.output import Output
 
 
 def demo(
-    trees: Annotated[int, typer.Option(min=1, help="Trees of the forest to be pruned.")] = 100,
+    trees: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Trees of the forest to be pruned.")
+    ] = 100,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")
     ] = Path("forestprune-demo"),

@@ -37,6 +37,11 @@ class Asked:
     how: How
     given: Given
 
+    def command(self, small: Path | None, *groups: Any) -> str:
+        """Return the command that makes the model, or one like it."""
+        out = f"small{self.files.model.suffix}" if small is None else small.name
+        return written_down(self.files, out, self.given, self.how, *groups)
+
     def record(self, work: Work, division: Division, point: "Point") -> dict[str, Any]:
         """Return what a report puts on record: what was read, what was asked, what was chosen."""
         rows = f"{len(work.rows):,}"
@@ -46,7 +51,6 @@ class Asked:
         return {
             "rows to prune with": rows,
             "target": ", ".join(target) if target else "the model's own predictions",
-            "command": written_down("prune", self.files, self.given, self.how, self.size),
             "alpha taken": f"{point.alpha:g}",
             **{f"{name} taken": f"{value}" for name, value in point.report.items()},
         }
@@ -87,11 +91,12 @@ def write_report(
     check_new_file(file, force=force)  # it may have come about meanwhile
     about = About(
         title=title or f"{asked.files.model.name}, made small",
-        options=asked.record(work, division, path.points[place]),
+        options={"command": asked.command(small, asked.size)}
+        | asked.record(work, division, path.points[place]),
         model_bytes=n_bytes,
         small_file=small,
         held_out=asked.held_out(work, division),
-        command=written_down("prune", asked.files, asked.given, asked.how),
+        command=asked.command(small),
     )
     summary = summarise(path, place, about, rows.X)
     with writing(file):

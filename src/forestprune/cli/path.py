@@ -34,12 +34,15 @@ def path(
     given: Given,
     saying: Saying,
     max_depth: Annotated[
-        int | None, typer.Option(min=1, help="Depth at most.", rich_help_panel=SIZE)
+        int | None, typer.Option(min=1, metavar="N", help="Depth at most.", rich_help_panel=SIZE)
     ] = None,
     max_trees: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Trees that --polish subset picks at each point.", rich_help_panel=SIZE
+            min=1,
+            metavar="N",
+            help="Trees that --polish subset picks at each point.",
+            rich_help_panel=SIZE,
         ),
     ] = None,
     shrinkage: Shrinkage = None,

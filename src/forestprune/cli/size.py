@@ -20,23 +20,31 @@ class Size:
 
     max_nodes: Annotated[
         int | None,
-        typer.Option(min=3, help="Nodes at most, leaves included.", rich_help_panel=SIZE),
+        typer.Option(
+            min=3, metavar="N", help="Nodes at most, leaves included.", rich_help_panel=SIZE
+        ),
     ] = None
     max_trees: Annotated[
-        int | None, typer.Option(min=1, help="Trees at most.", rich_help_panel=SIZE)
+        int | None, typer.Option(min=1, metavar="N", help="Trees at most.", rich_help_panel=SIZE)
     ] = None
     max_bytes: Annotated[
         int | None,
-        typer.Option(min=1, help="Size of the file at most.", rich_help_panel=SIZE),
+        typer.Option(min=1, metavar="N", help="Size of the file at most.", rich_help_panel=SIZE),
     ] = None
     max_depth: Annotated[
         int | None,
-        typer.Option(min=1, help="Depth at most; goes with all the others.", rich_help_panel=SIZE),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Depth at most; goes with all the others.",
+            rich_help_panel=SIZE,
+        ),
     ] = None
     alpha: Annotated[
         float | None,
         typer.Option(
             min=0.0,
+            metavar="X",
             help="What keeping everything costs, in units of the target's variance.",
             rich_help_panel=SIZE,
         ),
@@ -45,6 +53,7 @@ class Size:
         float | None,
         typer.Option(
             min=0.0,
+            metavar="X",
             help="The smallest model that loses no more R squared than this on the rows held out.",
             rich_help_panel=SIZE,
         ),
@@ -53,6 +62,7 @@ class Size:
         bool,
         typer.Option(
             "--one-standard-error",
+            metavar="",
             help="The smallest model within a standard error of the best.",
             rich_help_panel=SIZE,
         ),

@@ -73,7 +73,7 @@ def plot_depths(
             each,
             width,
             COLOURS[place],
-            f"{name}, {trees}",
+            f"{name}, {trees}" if len(depths) > 1 or original is not None else trees,
         )
     pruned = [model.depths for model in models.values() if isinstance(model, PrunedForest)]
     gone = any((each == 0).any() for each in pruned)

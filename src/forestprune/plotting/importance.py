@@ -78,7 +78,9 @@ def plot_importance(
     if original is not None:
         used = f"before, {count(int(np.count_nonzero(earlier)), 'feature')}"
         ax.barh(at, _shares(earlier)[shown], height=0.8, color=PALE_GREY, label=used)
-    used = f"after, {count(int(np.count_nonzero(after)), 'feature')}"
+    used = count(int(np.count_nonzero(after)), "feature")
+    if original is not None:
+        used = f"after, {used}"
     bars = ax.barh(at, _shares(after)[shown], height=0.46, color=BLUE, label=used)
     if by == "splits":
         numbers = [f"{after[column]:,.0f}" if after[column] else "" for column in shown]
