@@ -18,7 +18,7 @@ test: .venv/.test
 
 # skl2onnx is left out: its old versions need older versions of more than the package does.
 test-oldest: .venv-oldest/.done
-	.venv-oldest/bin/python -m pytest --ignore tests/test_onnx.py
+	.venv-oldest/bin/python -m pytest -n 2 --ignore tests/test_onnx.py
 
 # Into build/site, to be read without a server or a network. A warning is an error.
 docs: .venv/.docs
@@ -62,5 +62,5 @@ clean:
 .venv-oldest/.done: pyproject.toml tests/oldest.txt
 	@echo "Setting up .venv-oldest: some minutes."
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[catboost,data,lightgbm,plot,skops,xgboost]" hypothesis polars pytest
+	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[catboost,data,lightgbm,plot,report,skops,xgboost]" hypothesis polars pytest pytest-xdist selenium
 	@touch $@

@@ -395,6 +395,9 @@ def test_bad_data_is_refused_with_a_reason():
         fp.prune(FOREST, X, Y[:-1])
     with pytest.raises(ValueError, match="y must be finite"):
         fp.prune(FOREST, X, np.where(np.arange(len(Y)) == 3, np.nan, Y))
+    with pytest.raises(ValueError, match=r"y must be at most 1e\+140 in size"):
+        fp.prune(FOREST, X, 1e300 * Y)
+    assert fp.prune(FOREST, X, 1e130 * Y, max_nodes=20).n_nodes <= 20
     with pytest.raises(ValueError, match="3 columns, but the model was trained on 10"):
         fp.prune(FOREST, X[:, :3], Y)
     with pytest.raises(fp.UnsupportedModelError):

@@ -26,6 +26,9 @@ VALUE_TOLERANCE = 1e-6
 LAST_DIGITS = 1e-14
 """What squares of residuals are uncertain by, relative to those of the intercept alone."""
 
+LARGEST_TARGET = 1e140
+"""Squares of larger numbers, added up over many rows, may be beyond all numbers."""
+
 NEXT_TO_NOTHING = 1e-10
 """A cut whose square is a smaller share of its tree's largest one is not given a weight."""
 
@@ -261,6 +264,11 @@ def check_target(y: ArrayLike, rows: int, outputs: int) -> NDArray[np.float64]:
         )
     if not np.isfinite(target).all():
         raise ValueError("y must be finite, but has NaN or infinities. Drop or fill those rows.")
+    if np.abs(target).max(initial=0.0) > LARGEST_TARGET:
+        raise ValueError(
+            f"y must be at most {LARGEST_TARGET:g} in size, so that its squares can be added up. "
+            "Divide it by its standard deviation, and train again."
+        )
     return np.ascontiguousarray(target.T)
 
 
