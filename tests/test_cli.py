@@ -230,7 +230,7 @@ def test_errors_for_machines_are_one_line_on_stderr(args, tmp_path, monkeypatch)
 
 def test_help_says_the_defaults_that_depend():
     text = " ".join(call("prune", "--help").stdout.replace("│", " ").split())
-    assert "(default: 0.25; with --alpha 0)" in text
+    assert "(default: 0.25, or 0 if --alpha is given)" in text
 
 
 @pytest.mark.parametrize(
