@@ -205,7 +205,9 @@ def test_shells_complete_commands_options_and_choices(words, expected):
 
 
 def test_completion_is_installed_for_the_program_by_its_name(tmp_path):
-    env = {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    # Not looked for among the processes of this machine, which come and go meanwhile.
+    undetected = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    env = {"HOME": str(tmp_path), "SHELL": "/bin/bash"} | undetected
     code, stdout, _ = run("--show-completion", "bash", env=env)
     assert code == 0
     assert "_FORESTPRUNE_COMPLETE=complete_bash" in stdout

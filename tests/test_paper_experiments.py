@@ -25,6 +25,8 @@ from forestprune import subset_search
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
     monkeypatch.setattr(systems, "N_ALPHAS", 12)
+    monkeypatch.setattr(protocols, "TREES", 30)
+    monkeypatch.setattr(protocols, "BOOSTED_TREES", 60)
     monkeypatch.setattr(subset_search, "SHAKING_WORK", 0.0)
     for module in (bagging, boosting):
         monkeypatch.setattr(module, "QUICK_ROWS", 120)

@@ -30,6 +30,9 @@ import forestprune as fp
 Protocol = Literal["paper", "clean"]
 PROTOCOLS: tuple[Protocol, ...] = ("paper", "clean")
 
+TREES, BOOSTED_TREES = 100, 250
+"""What a forest and a boosted model have."""
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:
@@ -101,13 +104,17 @@ def _standardised(values: Floats) -> Floats:
 
 def forest(parts: Parts, fold: int) -> RandomForestRegressor:
     """Return the bagging ensemble of the authors' code; the paper's text has 500 trees."""
-    model = RandomForestRegressor(100, max_depth=20, max_features="sqrt", random_state=fold)
+    model = RandomForestRegressor(TREES, max_depth=20, max_features="sqrt", random_state=fold)
     return model.fit(parts.X, parts.y)
 
 
 def boosting(parts: Parts, fold: int) -> GradientBoostingRegressor:
     """Return the paper's boosting ensemble."""
     model = GradientBoostingRegressor(
-        n_estimators=250, max_depth=5, learning_rate=0.1, subsample=0.25, random_state=fold
+        n_estimators=BOOSTED_TREES,
+        max_depth=5,
+        learning_rate=0.1,
+        subsample=0.25,
+        random_state=fold,
     )
     return model.fit(parts.X, parts.y)
