@@ -21,8 +21,7 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
     name = Path(f"small{small.ending if origin is not None else '.npz'}") if file is None else file
     ending = name.suffix
     code = (_CODE.get((library, ending)) or _CODE["any", ending])(model_class)
-    known = small.forest.input
-    if library == "xgboost" and any(known.categories or known.marked_categories or ()):
+    if library == "xgboost" and small.forest.input.categories is not None:
         # XGBoost has to be told each time.
         code = code.replace("DMatrix(X)", "DMatrix(X, enable_categorical=True)")
         code = code.replace(f"{model_class}()", f"{model_class}(enable_categorical=True)")
