@@ -125,7 +125,12 @@ NoTarget = Annotated[
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column with weights of rows.", rich_help_panel=ROWS),
+    typer.Option(
+        metavar="COLUMN",
+        help="Column with weights of rows, which count as repetitions: 2 as if a row were there "
+        "twice.",
+        rich_help_panel=ROWS,
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
