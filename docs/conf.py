@@ -36,7 +36,15 @@ version = release = __version__
 
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/*", "benchmarks/results/**.md"]
-exclude_patterns = [".*", "build", "dist", "src", "tests", "tools", "benchmarks/results/paper-quick"]
+exclude_patterns = [
+    ".*",
+    "build",
+    "dist",
+    "src",
+    "tests",
+    "tools",
+    "benchmarks/results/paper-quick",
+]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 default_role = "code"
 smartquotes = False  # would make a dash of the two before an option
