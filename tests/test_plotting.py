@@ -19,7 +19,7 @@ from strategies import forests
 from test_text import AWKWARD, built, leaf, split
 
 import forestprune as fp
-from forestprune.additive import Additive
+from forestprune.additive import Additive, Condition
 from forestprune.plotting import importance, look, trees
 from forestprune.plotting.layout import Rows, place_nodes, row_width
 
@@ -313,7 +313,8 @@ def test_every_node_is_drawn_with_what_it_says(small):
                 f"{100 * view.shares[v]:.0f} %",
             ]
         else:
-            expected.append(f"x{forest.feature[v]}\n≤ {look.short_number(forest.threshold[v])}")
+            met = look.short_threshold(Condition.of(forest, v).threshold)
+            expected.append(f"x{forest.feature[v]}\n{met}")
     assert shown == sorted(expected)
     assert ax.get_title(loc="left").startswith(
         f"{small.n_trees} trees, {small.n_nodes} nodes, "
@@ -519,6 +520,20 @@ def test_lines_end_where_words_do(name, lines):
 )
 def test_numbers_are_short(x, text):
     assert look.short_number(x) == text.replace("-", look.MINUS)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "text"),
+    [
+        (11.5, "≤ 11.5"),
+        (float(np.nextafter(np.float32(1951), 0)), "< 1951"),
+        (10.525000001, "< 10.53"),
+        (-72439000.04, "< -72,439,000"),
+        (-72439000.0, "≤ -72,439,000"),
+    ],
+)
+def test_thresholds_are_short(threshold, text):
+    assert look.short_threshold(threshold) == text.replace("-", look.MINUS)
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,27 @@ def test_a_formula_of_xgboost():
     assert values == pytest.approx(forest.predict(X), abs=1e-6)
 
 
+@given(st.floats(-1e6, 1e6), st.integers(1, 6), st.data())
+def test_rounded_thresholds_part_round_numbers_as_exact_ones_do(threshold, digits, data):
+    forest = built([split(0, threshold, leaf(-1.0), leaf(1.0))])
+    rounded, exact = to_formula(forest, digits=digits), to_formula(forest)
+    near = data.draw(st.floats(0.9, 1.1).map(lambda factor: factor * threshold))
+    for x in (threshold, near, data.draw(st.floats(-1e6, 1e6))):
+        round_number = float(f"{x:.{max(digits, len(f'{abs(x):.0f}'))}g}")
+        rows = np.array([[round_number, 0.0, 0.0]])
+        signs = [np.sign(evaluated(text, forest, rows)[0] - 1.0) for text in (rounded, exact)]
+        assert signs[0] == signs[1]
+
+
+def test_what_is_below_a_whole_number_is_not_rounded_up_to_it():
+    X = np.repeat([1949.0, 1950.0, 1951.0, 1952.0], 50)[:, None]
+    old = XGBRegressor(n_estimators=1, max_depth=1).fit(X, X[:, 0] < 1951)
+    text = to_text(fp.Forest.from_model(old))
+    assert "x0 < 1951" in text
+    formula = to_formula(fp.Forest.from_model(old), digits=4)
+    assert "x0 < 1951" in formula or "x0 >= 1951" in formula
+
+
 def test_a_stump_reads_as_one_line():
     forest = built([split(0, 40.0, leaf(-0.3), leaf(1.2))], ("age", "b", "c"))
     root = forest.value[0, 0]
@@ -211,6 +232,20 @@ def test_categories_are_named_where_the_model_knows_their_names():
     assert "if x1 in {'red', 7.5, 4}, else" in to_text(forest)
     assert "if x1 in {0, 2, 4}, else" in to_text(built([stump]))
     assert "if x1 in {0, 2, 4} else" in to_formula(forest)
+
+
+def test_a_formula_says_what_codes_stand_for():
+    stump = split(1, 0.0, leaf(-1.0), leaf(1.0), categories=frozenset({0, 2, 4}))
+    names = tuple(f"category\n# {number}" for number in range(30))
+    other = split(0, 0.0, leaf(-1.0), leaf(1.0), categories=frozenset(range(29)))
+    forest = built([stump, other], categories=(names, ("red", "a, b", 7.5), None))
+    formula = to_formula(forest)
+    assert "    # x1: 0 is 'red', 2 is 7.5; others are any other number\n" in formula
+    assert "28 is 'category\\n# 28'; others" in " ".join(formula.split()).replace(" # ", " ")
+    assert all(line.lstrip().startswith("#") for line in formula.splitlines() if " is " in line)
+    X = np.array([[28.0, 1.0, 0.0], [29.0, 4.0, 0.0]])
+    assert evaluated(formula, forest, X) == forest.predict(X).tolist()
+    assert "#" not in to_formula(built([stump, other]))
 
 
 def test_an_empty_set_of_categories_holds_nothing():

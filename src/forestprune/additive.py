@@ -95,6 +95,15 @@ class Condition:
         )
 
 
+def rounded_sign(threshold: float, written: float) -> str:
+    """Return how x is to be compared with a threshold as it is `written`, which may be rounded.
+
+    What goes to one side and is as round as the threshold still goes to that side by what is
+    written: of 10.6 and 10.7, parted at 10.65, only the first is "< 10.7".
+    """
+    return "<" if written > threshold else "<="
+
+
 def before_rounding(threshold: float) -> float:
     """Return the largest x that is at most `threshold` once it is rounded to float32."""
     with np.errstate(over="ignore"):

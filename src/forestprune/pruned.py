@@ -132,7 +132,8 @@ class PrunedForest:
         ----------
         digits : int or None
             To how many digits numbers are rounded, though no further than to whole ones; None
-            writes them exactly.
+            writes them exactly. A condition says "<" in place of "<=" if its threshold was
+            rounded up, so that numbers as round as that still go the right way.
         output : int or None
             Which output, counted from 0; needed if there are several.
 
@@ -150,7 +151,7 @@ class PrunedForest:
         <BLANKLINE>
         Tree 0
           if x10 <= 10.6:
-            +0.0909 (16 %) if x1 <= 0.238, else -0.421 (43 %)
+            +0.0909 (16 %) if x1 < 0.238, else -0.421 (43 %)
           else: +0.413 (40 %)
         """
         from forestprune.text import to_text
@@ -165,8 +166,8 @@ class PrunedForest:
         Python identifiers; :func:`forestprune.text.identifiers` says how other names are made
         into some, and lists them, one for each column.
 
-        To reproduce `predict`, give numbers as they are, categories as their codes, and NaN for
-        what is missing: ``small.forest.input.matrix(X)`` has them like that. NaN fails every
+        To reproduce `predict`, give numbers as they are, categories as their codes, which comments
+        explain, and NaN for what is missing: ``small.forest.input.matrix(X)`` has them like that. NaN fails every
         comparison and so goes to "else", which is why some conditions are turned round.
 
         Parameters
@@ -189,7 +190,7 @@ class PrunedForest:
         >>> print(small.to_formula(digits=3))
         (
             5.82
-            + ((+0.0909 if x1 <= 0.238 else -0.421) if x10 <= 10.6 else +0.413)
+            + ((+0.0909 if x1 < 0.238 else -0.421) if x10 <= 10.6 else +0.413)
         )
         >>> row = dict(zip(identifiers(small.forest), wine.data[0].tolist()))
         >>> bool(abs(eval(small.to_formula(), row) - small.predict(wine.data[:1])[0]) < 1e-12)

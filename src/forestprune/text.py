@@ -2,6 +2,7 @@
 
 import keyword
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from forestprune.additive import (
     category_labels,
     column_names,
     percent,
+    rounded_sign,
     takes_missing,
 )
 from forestprune.forest import Forest
@@ -24,6 +26,8 @@ WIDTH = 88
 """Letters in a line of a formula, if it can be broken."""
 
 _ALL_DIGITS = 17
+
+_OPPOSITE = {"<": ">=", "<=": ">"}
 
 MAX_TREES, MAX_DEPTH = 1000, 80
 """What Python's own parser is sure to take in one expression."""
@@ -69,7 +73,7 @@ def to_formula(forest: Forest, *, digits: int | None = None, output: int | None 
     """Return a forest as a Python expression of its features.
 
     See :meth:`forestprune.PrunedForest.to_formula`. The names in it are :func:`identifiers`; those
-    that are not the names of features are explained by comments.
+    that are not the names of features are explained by comments, and so are codes of categories.
     """
     require_count("digits", digits, 1)
     if forest.n_trees > MAX_TREES or forest.max_depth > MAX_DEPTH:
@@ -91,7 +95,7 @@ def to_formula(forest: Forest, *, digits: int | None = None, output: int | None 
         for column in used
         if names[column] != original[column]
     ]
-    lines = ["(", *renamed, f"    {constant}"]
+    lines = ["(", *renamed, *_legend(forest, names), f"    {constant}"]
     for tree in view.order:
         root = int(forest.offsets[tree])
         lines.append(f"    + {_expression(forest, view, root, root, names, rounding, 4)}")
@@ -197,8 +201,10 @@ class _Rounding:
         text = self.plain(x + 0.0)  # there is no point in a negative zero
         return text if text.startswith("-") else f"+{text}"
 
-    def threshold(self, condition: Condition) -> str:
-        return _number(condition.threshold, self._thresholds.get(condition.feature))
+    def threshold(self, condition: Condition) -> tuple[str, str]:
+        """Return how a feature is compared, and with which number."""
+        text = _number(condition.threshold, self._thresholds.get(condition.feature))
+        return rounded_sign(condition.threshold, float(text)), text
 
 
 def _number(x: float, digits: int | None) -> str:
@@ -331,12 +337,36 @@ def _condition_in_words(
 ) -> str:
     name = names[condition.feature]
     if condition.categories is None:
-        return f"{name} <= {rounding.threshold(condition)}"
+        return " ".join([name, *rounding.threshold(condition)])
     labels = ", ".join(repr(label) for label in category_labels(forest, condition))
     return f"{name} in {{{labels}}}"
 
 
 # As a formula
+
+
+def _legend(forest: Forest, names: tuple[str, ...]) -> list[str]:
+    """Return comments that say which categories the codes in the conditions stand for."""
+    known = forest.input.categories
+    used: dict[int, set[int]] = {}
+    for node in np.flatnonzero(forest.left >= 0) if known is not None else ():
+        condition = Condition.of(forest, int(node))
+        used.setdefault(condition.feature, set()).update(condition.categories or ())
+    lines = []
+    for feature, codes in sorted(used.items()):
+        labels = dict(enumerate((known and known[feature]) or ()))
+        told = ", ".join(f"{code} is {labels[code]!r}" for code in sorted(codes & labels.keys()))
+        if not told:
+            continue
+        lines += textwrap.wrap(
+            f"{names[feature]}: {told}; others are any other number",
+            WIDTH,
+            initial_indent="    # ",
+            subsequent_indent="    #   ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return lines
 
 
 def _expression(
@@ -357,10 +387,10 @@ def _expression(
     name = names[condition.feature]
     # NaN fails every comparison, so it goes to what stands behind "else".
     if condition.categories is None:
-        sign = "<="
+        sign, threshold = rounding.threshold(condition)
         if condition.missing:
-            sign, first, second = ">", second, first
-        met = f"{name} {sign} {rounding.threshold(condition)}"
+            sign, first, second = _OPPOSITE[sign], second, first
+        met = f"{name} {sign} {threshold}"
     else:
         codes = ", ".join(map(str, condition.categories))
         met = f"{name} in {{{codes}}}" if codes else f"{name} in ()"

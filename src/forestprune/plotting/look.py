@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from forestprune.additive import column_names
+from forestprune.additive import column_names, rounded_sign
 from forestprune.forest import Forest
 
 if TYPE_CHECKING:
@@ -67,6 +67,13 @@ def short_number(x: float, digits: int = 4) -> str:
     comma = "," if abs(x) >= 10_000 else ""  # 2010 may be a year
     text = f"{x:{comma}.1f}".removesuffix(".0") if 1000 <= abs(x) < 1e9 else f"{x:.{digits}g}"
     return text.replace("-", MINUS)
+
+
+def short_threshold(threshold: float) -> str:
+    """Return what x is compared with as one would write it by hand."""
+    text = short_number(threshold)
+    sign = rounded_sign(threshold, float(text.replace(MINUS, "-").replace(",", "")))
+    return f"{sign.replace('<=', '≤')} {text}"
 
 
 def aligned_number(x: float, largest: float) -> str:

@@ -24,6 +24,7 @@ from forestprune.plotting.look import (
     open_axes,
     short_names,
     short_number,
+    short_threshold,
 )
 from forestprune.plotting.models import forest_of, refuse_path
 from forestprune.pruned import PrunedForest
@@ -188,14 +189,14 @@ class _Pen:
 
     def _split(self, x: float, y: float, node: int) -> None:
         condition = Condition.of(self.forest, node)
-        lines = [*even_lines(self.names[condition.feature], LINE), self._met(node, condition)]
+        lines = [*even_lines(self.names[condition.feature], LINE), self._met(condition)]
         tint = self.colours.get(condition.feature, REST)
         box = {"boxstyle": "round,pad=0.3", "lw": 0, "fc": tint}
         self._text(x, y, "\n".join(lines), 7.8, bbox=box, linespacing=1.15, zorder=3)
 
-    def _met(self, node: int, condition: Condition) -> str:
+    def _met(self, condition: Condition) -> str:
         if condition.categories is None:
-            return f"≤ {short_number(float(self.forest.threshold[node]))}"
+            return short_threshold(condition.threshold)
         labels = [str(label) for label in category_labels(self.forest, condition)]
         text = ", ".join(labels)
         while len(text) > 2 * LINE - 4 and len(labels) > 1:

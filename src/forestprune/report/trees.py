@@ -20,6 +20,7 @@ from forestprune.plotting.look import (
     even_lines,
     short_names,
     short_number,
+    short_threshold,
     shortened,
 )
 from forestprune.pruned import PrunedForest
@@ -144,7 +145,7 @@ class _Drawing:
 
     def _split(self, place: Place) -> dict[str, Any]:
         condition = Condition.of(self.forest, place.node)
-        lines = [*even_lines(self.short[condition.feature], LINE), *self._met(place, condition)]
+        lines = [*even_lines(self.short[condition.feature], LINE), *self._met(condition)]
         x, y = _at(place)
         return {
             "x": x,
@@ -156,9 +157,9 @@ class _Drawing:
             "told": f"{shortened(self.names[condition.feature], LONGEST)} {self._told(condition)}",
         }
 
-    def _met(self, place: Place, condition: Condition) -> list[str]:
+    def _met(self, condition: Condition) -> list[str]:
         if condition.categories is None:
-            return [f"≤ {short_number(float(self.forest.threshold[place.node]))}"]
+            return [short_threshold(condition.threshold)]
         labels = ", ".join(str(label) for label in category_labels(self.forest, condition))
         printable = "".join(c if c.isprintable() else " " for c in labels)
         if len(printable) > 2 * LINE:
