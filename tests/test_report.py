@@ -388,6 +388,19 @@ def test_xgboost_is_told_of_categories(as_booster, data, tmp_path, monkeypatch):
     assert found["said"] == pytest.approx(small.predict(frame), rel=1e-5, abs=1e-5)
 
 
+def test_code_says_which_columns_the_model_takes(data):
+    X, y, *_ = data
+    frame = pd.DataFrame(X, columns=["a", "b\nimport os", "c", "d"])
+    model = MODELS["XGBRegressor"][0]
+    named = how_to_load(fp.prune(model.fit(frame, y), frame, y, max_nodes=20), None)["code"]
+    comment = r"# X: a table with the columns 'a', 'b\nimport os', 'c', 'd', in this order"
+    assert named.splitlines()[-2:] == [comment, "model.predict(X)"]
+    steps = make_pipeline(StandardScaler(), RandomForestRegressor(3)).fit(frame, y)
+    assert comment in how_to_load(fp.prune(steps, frame, y, max_nodes=20), None)["code"]
+    nameless = how_to_load(fp.prune(model.fit(X, y), X, y, max_nodes=20), None)["code"]
+    assert "# X: 4 columns, in the order of training\n" in nameless
+
+
 def test_without_a_file_the_report_says_so(path, data, tmp_path, monkeypatch):
     small = path.select(max_nodes=40)
     monkeypatch.chdir(tmp_path)

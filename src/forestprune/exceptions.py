@@ -16,6 +16,10 @@ class UnsupportedModelError(ForestPruneError, TypeError):
     """The model given is of a kind that cannot come in, or cannot go out."""
 
 
+class OutOfReachError(ForestPruneError, ValueError):
+    """No model of a path is as small, or as good, as was asked for."""
+
+
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Issue a warning that points at the line outside this package that led here."""
     level, frame = 1, sys._getframe()

@@ -81,7 +81,8 @@ def columns_as_numbers(
             if strangers:
                 raise ValueError(
                     f"Column {names[j]!r} has categories that the model has not seen in training: "
-                    f"{listed(sorted(strangers, key=str))}. It knows {listed(known)}."
+                    f"{listed(sorted(strangers, key=str))}. It knows {listed(known)}. Leave these "
+                    "rows out, or give them a category that it knows."
                 )
     return matrix
 

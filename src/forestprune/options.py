@@ -128,16 +128,21 @@ class Options:
         return self.rule == "subtree" if self.refit is None else bool(self.refit)
 
     @property
+    def new_values(self) -> bool:
+        """Whether leaves get new values at all, for which shrinkage is."""
+        return self.refits or self.polish == "leaf"
+
+    @property
     def shrinkages(self) -> list[Any]:
         """The values of `shrinkage` to choose from, if one can choose; else the first counts."""
         if self.shrinkage is None:
-            return list(SHRINKAGES if self.refits or self.polish == "leaf" else SHRINKAGES[:1])
+            return list(SHRINKAGES if self.new_values else SHRINKAGES[:1])
         is_list = isinstance(self.shrinkage, (Sequence, np.ndarray)) and np.ndim(self.shrinkage)
         return list(cast(Any, self.shrinkage)) if is_list else [self.shrinkage]
 
     def _check_rule(self) -> None:
         """Refuse options that the rule cannot heed."""
-        if self.shrinkage is not None and not self.refits and self.polish != "leaf":
+        if self.shrinkage is not None and not self.new_values:
             raise ValueError(
                 f"shrinkage={self.shrinkage!r} is about new values of leaves, but none are given: "
                 "use it with refit=True (rule='subtree') or polish='leaf'."

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.exceptions import InvalidForestError
+from forestprune.exceptions import InvalidForestError, OutOfReachError
 from forestprune.files import read_archive, write_archive
 from forestprune.forest import Forest
 from forestprune.options import require_count, require_number
@@ -266,7 +266,7 @@ class PruningPath:
             least = validation.scores[best] - validation.standard_errors[best]
             allowed &= validation.scores >= least
         if validation is not None and tolerance is not None and not allowed.any():
-            raise ValueError(
+            raise OutOfReachError(
                 f"No point of the path{f' within {budget}' if budget else ''} comes within "
                 f"tolerance={tolerance} of the full model's validation R squared, "
                 f"{validation.full:.4g}; the best has {highest:.4g}. Raise tolerance"
@@ -286,7 +286,7 @@ class PruningPath:
                 return int(index)
         least = self[int(np.argmin(self.n_nodes))]
         and_else = " and to what else was asked" if by_quality else ""
-        raise ValueError(
+        raise OutOfReachError(
             f"No point of the path keeps to {budget}{and_else}. The smallest has "
             f"{least.n_nodes} nodes in {least.n_trees} trees and takes {least.n_bytes} bytes."
         )

@@ -167,8 +167,9 @@ class PrunedForest:
         into some, and lists them, one for each column.
 
         To reproduce `predict`, give numbers as they are, categories as their codes, which comments
-        explain, and NaN for what is missing: ``small.forest.input.matrix(X)`` has them like that. NaN fails every
-        comparison and so goes to "else", which is why some conditions are turned round.
+        explain, and NaN for what is missing: ``small.forest.input.matrix(X)`` has them like that.
+        NaN fails every comparison and so goes to "else", which is why some conditions are turned
+        round.
 
         Parameters
         ----------

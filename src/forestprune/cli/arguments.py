@@ -212,7 +212,8 @@ Shrinkage = Annotated[
     typer.Option(
         min=0.0,
         metavar="X",
-        help="How strongly new values are drawn to the old ones, in rows (default: 100).",
+        help="How strongly new values are drawn to the old ones, in rows (default: 100; prune and "
+        "report take the best of several).",
         rich_help_panel=HOW,
     ),
 ]

@@ -73,10 +73,15 @@ class Given:
 
     def check(self, files: Files) -> None:
         """Refuse what cannot be read or used, before anything is."""
-        from forestprune.cli.tables import check_table
+        from forestprune.cli.tables import check_table, is_table
 
         if self.target and self.no_target:
             raise WrongCallError("--target and --no-target exclude each other: give one.")
+        if is_table(files.model) and not is_table(files.data):
+            raise WrongCallError(
+                f"MODEL comes first, then DATA, but {files.model.name} is a table: is it "
+                f"`{files.data.name} {files.model.name}` that is meant?"
+            )
         if not files.model.exists():
             return  # which is what to complain of first
         tables = [file for file in (files.data, self.validation) if file is not None]

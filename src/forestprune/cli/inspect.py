@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forestprune.cli.arguments import PRINT, Json, ModelFile, Quiet, Trust
+from forestprune.cli.failures import WrongCallError
 from forestprune.cli.output import Output
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def inspect(
     """Say what is in a model file: its class, its size, how deep its trees are; or all of it."""
     output = Output(as_json=json, quiet=quiet)
     with output.working():
+        if quiet and read_as is not None:
+            raise WrongCallError("--quiet and --as exclude each other: nothing would come out.")
+
         from forestprune.cli.models import read_source
         from forestprune.cli.summary import bars
 

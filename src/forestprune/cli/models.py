@@ -2,7 +2,8 @@
 
 import importlib.util
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,6 +66,15 @@ def check_new_file(path: Path, *, force: bool) -> None:
     _check_access(path, folder)
 
 
+def check_not_read(path: Path, read: Iterable[Path | None]) -> None:
+    """Refuse to write over a file that is read."""
+    for other in read:
+        if other is not None and other.exists() and path.exists() and path.samefile(other):
+            raise WrongCallError(
+                f"{path} would replace {other}, which is read: write to another file."
+            )
+
+
 def check_new_folder(path: Path) -> None:
     """Refuse a folder that could not be made or written into, before there is anything to write."""
     place = path.resolve()
@@ -79,6 +89,14 @@ def check_new_folder(path: Path) -> None:
 def _check_access(path: Path, folder: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CommandError(f"{path} cannot be written: the folder {folder} is read-only for you.")
+    try:  # some folders only say that they can be written to
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CommandError(
+            f"{path} cannot be written: the folder {folder} takes no files "
+            f"({error.strerror or error})."
+        ) from error
 
 
 def check_ending(path: Path, source: "Source") -> None:

@@ -12,22 +12,30 @@ if TYPE_CHECKING:
 
 
 def describe(
-    work: Work, small: "PrunedForest", full_bytes: int, small_bytes: int
+    work: Work,
+    small: "PrunedForest",
+    options: dict[str, Any],
+    *,
+    full_bytes: int,
+    small_bytes: int,
 ) -> dict[str, Any]:
     """Return what came out, in numbers."""
     from forestprune.cli.scores import scores
     from forestprune.cli.summary import origin_of, size_of
+    from forestprune.options import Options
 
     full_score, small_score = scores(work, small)
+    how = Options.of(options)
     return {
         **origin_of(work.source.forest),
-        "target": "column" if work.labelled else "own predictions",
+        "target": list(work.targets) or None,  # none: its own predictions
         "rows": len(work.rows),
         "rows_held_out": 0 if work.held_out is None else len(work.held_out),
+        "held_out_from": str(work.division) if work.division else None,
         "full": size_of(work.source.forest, full_bytes) | {"r_squared": full_score},
         "small": size_of(small.forest, small_bytes) | {"r_squared": small_score},
         "alpha": small.alpha,
-        "shrinkage": small.report.get("shrinkage"),
+        "shrinkage": small.report.get("shrinkage", how.shrinkages[0] if how.new_values else None),
         "loss": small.loss,
     }
 
@@ -58,12 +66,14 @@ def table(document: dict[str, Any]) -> "Table":
     }
     endings = {Path(document[key]).suffix.lower() for key in ("model", "out") if key in document}
     for key, name in names.items():
-        comparable = small[key] and (key != "bytes" or len(endings) == 1)
-        ratio = f"{full[key] / small[key]:,.1f}" if comparable else ""
+        ratio = f"{full[key] / small[key]:,.1f}" if small[key] else ""
+        if key == "bytes" and len(endings) > 1:
+            name, ratio = f"{name} (other formats)", ""
         result.add_row(name, f"{full[key]:,}", f"{small[key]:,}", ratio)
+    label = "R squared" if document["target"] else "R squared against the full model"
     if full["r_squared"] is not None:
-        own = document["target"] == "own predictions"
-        whose = " against the full model" if own else ""
-        label = f"R squared{whose}, {document['rows_held_out']:,} rows held out"
+        label = f"{label}, {document['rows_held_out']:,} rows held out"
         result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")
+    else:
+        result.add_row(f"{label}, rows it was pruned with", "", f"{1.0 - document['loss']:.4f}")
     return result

@@ -40,6 +40,7 @@ class Output:
         self.as_json = as_json
         self.quiet = quiet
         self.written: list[Path] = []
+        self.warnings: list[str] = []
         self._said: set[str] = set()
 
     @contextmanager
@@ -77,11 +78,12 @@ class Output:
             f" But {files} {'were' if len(self.written) > 1 else 'was'} written." if files else ""
         )
 
-    def note(self, text: str | None) -> None:
+    def note(self, *texts: str | None) -> None:
         """Say something by the way, once, if there is something to say."""
-        if text and not self.quiet and text not in self._said:
-            self._said.add(text)
-            say(text)
+        for text in texts:
+            if text and not self.quiet and text not in self._said:
+                self._said.add(text)
+                say(text)
 
     def result(self, document: dict[str, Any], *shown: Any) -> None:
         """Print what came out: `document` for machines, what is `shown` for people."""
@@ -109,7 +111,10 @@ class Output:
                 console.print(part, soft_wrap=isinstance(part, str))
 
     def _show_warning(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        self.note(describe_warning(message))
+        words = describe_warning(message)
+        if words not in self.warnings:
+            self.warnings.append(words)
+        self.note(words)
 
 
 def describe_warning(message: Warning | str) -> str:

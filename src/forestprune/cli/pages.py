@@ -1,5 +1,6 @@
 """Reports from the command line: what is checked first, what is put on record."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from forestprune.cli.failures import WrongCallError
 from forestprune.cli.groups import Files, Given, How
 from forestprune.cli.repeat import written_down
 from forestprune.cli.size import Size
-from forestprune.cli.work import Division, Work
+from forestprune.cli.work import Work
 
 if TYPE_CHECKING:
     from forestprune.path import PruningPath
@@ -36,34 +37,34 @@ class Asked:
     size: Size
     how: How
     given: Given
+    report: Path | None = None
 
     def command(self, small: Path | None, *groups: Any) -> str:
         """Return the command that makes the model, or one like it."""
         out = f"small{self.files.model.suffix}" if small is None else small.name
         return written_down(self.files, out, self.given, self.how, *groups)
 
-    def record(self, work: Work, division: Division, point: "Point") -> dict[str, Any]:
+    def record(self, work: Work, point: "Point", small: Path | None) -> dict[str, Any]:
         """Return what a report puts on record: what was read, what was asked, what was chosen."""
         rows = f"{len(work.rows):,}"
         if work.held_out is not None:
-            rows += f", and {len(work.held_out):,} others: {division}"
-        target = self.given.target if work.labelled else None
+            rows += f", and {len(work.held_out):,} others: {work.division}"
+        page = "" if self.report is None else f" --report {shlex.quote(self.report.name)}"
         return {
+            "command": self.command(small, self.size) + page,
             "rows to prune with": rows,
-            "target": ", ".join(target) if target else "the model's own predictions",
+            "target": ", ".join(work.targets) or "the model's own predictions",
             "alpha taken": f"{point.alpha:g}",
             **{f"{name} taken": f"{value}" for name, value in point.report.items()},
         }
 
-    def held_out(self, work: Work, division: Division) -> str:
+    def held_out(self, work: Work) -> str:
         """Return what the rows held out are, and what they are good for."""
         chose = (
             "which did not choose it" if self.size.alpha is not None else "by which it was chosen"
         )
-        words = f"{0 if work.held_out is None else len(work.held_out):,} rows, {chose}: {division}"
-        if division.file is not None or not work.labelled:
-            return words
-        return f"{words}; if the model was trained on them, its own error flatters"
+        count = 0 if work.held_out is None else len(work.held_out)
+        return f"{count:,} rows, {chose}: {work.division}"
 
 
 def write_report(
@@ -71,8 +72,8 @@ def write_report(
     path: "PruningPath",
     place: int,
     work: Work,
-    division: Division,
     asked: Asked,
+    warnings: list[str],
     *,
     force: bool,
     n_bytes: int | None,
@@ -91,11 +92,12 @@ def write_report(
     check_new_file(file, force=force)  # it may have come about meanwhile
     about = About(
         title=title or f"{asked.files.model.name}, made small",
-        options={"command": asked.command(small, asked.size)}
-        | asked.record(work, division, path.points[place]),
+        options=asked.record(work, path.points[place], small),
+        warnings=warnings,
         model_bytes=n_bytes,
         small_file=small,
-        held_out=asked.held_out(work, division),
+        held_out=asked.held_out(work),
+        caution=work.caution,
         command=asked.command(small),
     )
     summary = summarise(path, place, about, rows.X)

@@ -24,7 +24,7 @@ _HEADINGS = {
     "max_depth": "depth",
     "loss": "loss",
     "r_squared": "R squared, held out",
-    "standard_error": "+-",
+    "standard_error": "std. error",
 }
 
 
@@ -59,7 +59,11 @@ def path(
         ),
     ] = None,
 ) -> None:
-    """Show the trade-off: models from a constant to the full one, what each costs and gains."""
+    """Show the trade-off: models from a constant to the full one, what each costs and gains.
+
+    The loss is 1 - R squared on the rows to prune with, which is no measure of how a model does on
+    others.
+    """
     output = saying.output()
     with output.working():
         division = given.division()
@@ -72,17 +76,17 @@ def path(
             raise WrongCallError("with --quiet nothing would come out: give --csv or --save.")
 
         from forestprune import api
-        from forestprune.cli.models import check_new_file, read_source
+        from forestprune.cli.models import check_new_file, check_not_read, read_source
 
         _check_files(csv, save, force=saying.force)
         given.check(files)
-        if csv is not None and csv.exists():
-            _check_other(csv, [files.data, given.validation])
+        if csv is not None:
+            check_not_read(csv, [files.data, given.validation])
         source = read_source(files.model, trust=files.trust)
         if save is not None and source.pipeline is not None:
             raise CommandError("The path of a pipeline cannot be saved: leave --save out.")
         work = given.read(source, files, division)
-        output.note(work.described(division, "scored on"))
+        output.note(*work.described("scoring on"))
         found = api.prune_path(
             source,
             **work.arguments(),
@@ -126,12 +130,6 @@ def _check_files(csv: Path | None, save: Path | None, *, force: bool) -> None:
             if file.suffix != ending:
                 raise WrongCallError(f"{file.name} must end in {ending}.")
             check_new_file(file, force=force)
-
-
-def _check_other(csv: Path, tables: list[Path | None]) -> None:
-    for table in tables:
-        if table is not None and csv.samefile(table):
-            raise WrongCallError(f"--csv {csv} would replace the rows that are read.")
 
 
 def _points(found: "PruningPath") -> list[dict[str, Any]]:

@@ -55,9 +55,16 @@ def prune(
             raise WrongCallError("--n-alphas is for paths, but --alpha asks for one point.")
         begun = time.perf_counter()
 
-        from forestprune.cli.models import check_ending, check_new_file, read_source, write_small
+        from forestprune.cli.models import (
+            check_ending,
+            check_new_file,
+            check_not_read,
+            read_source,
+            write_small,
+        )
 
         check_new_file(out, force=saying.force)
+        check_not_read(out, [files.model, files.data, given.validation])
         if report is not None:
             check_report(report, force=saying.force)
         given.check(files)
@@ -65,18 +72,17 @@ def prune(
         check_ending(out, source)
         source = replace(source, ending=out.suffix)
         work = given.read(source, files, division)
-        output.note(work.described(division, size.use))
+        output.note(*work.described(size.use))
         path, place = size.choose(work, options, how.points, whole=report is not None)
         small = path[place]
-        n_bytes = files.model.stat().st_size  # before it may be overwritten
+        n_bytes = files.model.stat().st_size
         same_format = files.model.suffix.lower() == out.suffix.lower()
         write_small(small, out, force=saying.force)
         output.written.append(out)
         document = {
             "model": str(files.model),
             "out": str(out),
-            **describe(work, small, n_bytes, out.stat().st_size),
-            "held_out_from": str(division) if division else None,
+            **describe(work, small, options, full_bytes=n_bytes, small_bytes=out.stat().st_size),
             "asked": size.asked(),
         }
         output.note(doubt(document["full"]["r_squared"]))
@@ -89,8 +95,8 @@ def prune(
                 path,
                 place,
                 work,
-                division,
-                Asked(files, size, how, given),
+                Asked(files, size, how, given, report),
+                output.warnings,
                 force=saying.force,
                 n_bytes=n_bytes if same_format else None,
                 small=out,

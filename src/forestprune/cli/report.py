@@ -49,7 +49,7 @@ def report(
         source = read_source(files.model, trust=files.trust)
         source = replace(source, ending=files.model.suffix.lower())
         work = given.read(source, files, division)
-        output.note(work.described(division, size.use))
+        output.note(*work.described(size.use))
         path, place = size.choose(work, options, how.points, whole=True)
         small = path[place]
         if size.alpha is not None:
@@ -60,8 +60,8 @@ def report(
             path,
             place,
             work,
-            division,
             Asked(files, size, how, given),
+            output.warnings,
             force=saying.force,
             n_bytes=n_bytes,
             title=title,
@@ -69,8 +69,7 @@ def report(
         document = {
             "model": str(files.model),
             "report": str(out),
-            **describe(work, small, n_bytes, small.n_bytes),
-            "held_out_from": str(division) if division else None,
+            **describe(work, small, options, full_bytes=n_bytes, small_bytes=small.n_bytes),
             "asked": size.asked(),
             "seconds": round(time.perf_counter() - begun, 3),
         }

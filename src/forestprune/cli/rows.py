@@ -33,6 +33,7 @@ _LONGEST_ENTRY = 80
 """Letters of a cell that an error shows."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+\s*")
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+\s*")  # which is no number only if commas are meant
 
 
 @dataclass
@@ -226,7 +227,9 @@ def _check_once(table: Table, names: list[str], ignored: Sequence[str]) -> None:
     both = [name for name in used if used[name] > 1]
     if both:
         raise CommandError(
-            f"Column {listed(both)} cannot be more than one of feature, target, weight and ignored."
+            f"Column {listed(both)} cannot be more than one of feature, target, weight and "
+            "ignored. If the model takes it as a feature, it can be nothing else here: name "
+            "another column."
         )
 
 
@@ -253,11 +256,19 @@ def _numbers(
         entry = error.entry
         if len(entry) > _LONGEST_ENTRY:
             entry = f"{entry[:_LONGEST_ENTRY]}..."
-        comma = " Give --decimal , if that is a decimal comma."
         raise CommandError(
             f"Column {name!r} of {path} must be numbers{why}, but has {entry!r} in row "
-            f"{start + error.row + 1:,}.{comma if _DECIMAL_COMMA.fullmatch(entry) else ''}"
+            f"{start + error.row + 1:,}.{_mark_meant(entry)}"
         ) from error
+
+
+def _mark_meant(entry: str) -> str:
+    """Return what to do about an entry that is a number if decimals are written differently."""
+    if _DECIMAL_COMMA.fullmatch(entry):
+        return " Give --decimal , if that is a decimal comma."
+    if _DECIMAL_POINT.fullmatch(entry):
+        return " Leave --decimal , out if that is a decimal point."
+    return ""
 
 
 def _complete(numbers: NDArray[np.float64], name: str, path: Path) -> NDArray[np.float64]:

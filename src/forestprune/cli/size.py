@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forestprune.cli.arguments import SIZE, Shrinkages
-from forestprune.cli.failures import WrongCallError
+from forestprune.cli.failures import CommandError, WrongCallError
+from forestprune.cli.wording import as_flags
 from forestprune.cli.work import HOLDOUT, Division, Work
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Size:
     @property
     def use(self) -> str:
         """What rows that are held out are for, in words."""
-        return "chosen by" if self.alpha is None else "scored on"
+        return "choosing by" if self.alpha is None else "scoring on"
 
     @property
     def shrinkages(self) -> float | list[float] | None:
@@ -130,6 +131,7 @@ class Size:
         The `whole` path is for reports. With a given alpha there is none, see `surroundings`.
         """
         from forestprune import choosing
+        from forestprune.exceptions import OutOfReachError
         from forestprune.options import Options
         from forestprune.path import Budget
 
@@ -147,13 +149,20 @@ class Size:
         # With a given alpha there is nothing to choose: rows that are held out only score.
         held_out = None if self.alpha is not None else work.held_out_rows()
         rows, how = work.rows, Options.of(options)
-        if whole and self.alpha is not None:  # they are needed once more
+        needed_again = whole and self.alpha is not None
+        try:
             return choosing.candidates(
-                work.source, rows.X, rows.y, rows.weight, wanted, held_out, how
+                work.source,
+                rows.X if needed_again else rows.hand_over(),
+                rows.y,
+                rows.weight,
+                wanted,
+                held_out,
+                how,
             )
-        return choosing.candidates(
-            work.source, rows.hand_over(), rows.y, rows.weight, wanted, held_out, how
-        )
+        except OutOfReachError as error:
+            caution = f" {work.caution}" if work.caution and self.tolerance is not None else ""
+            raise CommandError(f"{as_flags(str(error))}{caution}") from error
 
     def surroundings(
         self, path: "PruningPath", work: Work, options: dict[str, Any], n_alphas: int

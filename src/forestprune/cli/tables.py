@@ -204,6 +204,11 @@ _FORMATS = {
 }
 
 
+def is_table(path: Path) -> bool:
+    """Tell whether a file is a table by its name."""
+    return path.name.lower().endswith(tuple(_FORMATS))
+
+
 def _format_of(path: Path) -> _Format:
     for ending, format_ in _FORMATS.items():
         if path.name.lower().endswith(ending):

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,7 +90,8 @@ def _read_and_end(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         # Should nobody be left to end it.
         resource.setrlimit(resource.RLIMIT_CPU, (int(patience), int(patience)))
-        with silent_libraries():
+        with silent_libraries(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is said when the file is read in earnest
             read(path)
     except Exception as error:
         os.write(told, describe(error).encode()[:_LONGEST_LINE])

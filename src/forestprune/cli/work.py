@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from forestprune.opening import HeldOut
     from forestprune.source import Source
 
+MANY = 0.5
+"""Share of the rows held out from which on it is said that they are pruned with, too.
+
+Less than that can be chance: of the wines that the package has, a quarter are there twice."""
+
 HOLDOUT = 0.25
 """Share of the rows to choose by, unless the user says something else."""
 
@@ -55,16 +60,32 @@ class Division:
 
 @dataclass(frozen=True)
 class Work:
-    """A model, the rows to prune it with, and rows to choose by if there are any."""
+    """A model, the rows to prune it with, and rows to choose by if there are any.
+
+    Attributes
+    ----------
+    source : Source
+    rows : Rows
+    held_out : Rows or None
+    division : Division
+        Where those held out come from.
+    targets : sequence of str
+        The columns to predict; none for the model's own predictions.
+    repeated : int
+        How many of them are among the rows to prune with too.
+    """
 
     source: "Source"
     rows: "Rows"
     held_out: "Rows | None"
+    division: Division
+    targets: Sequence[str]
+    repeated: int = 0
 
     @property
     def labelled(self) -> bool:
         """Whether there is a target other than the model's own predictions."""
-        return self.rows.y is not None
+        return bool(self.targets)
 
     def arguments(self) -> dict[str, Any]:
         """Return the rows to prune with, as `prune` and `prune_path` take them."""
@@ -85,17 +106,36 @@ class Work:
             return None
         return HeldOut(self.held_out.X, self.held_out.y, self.held_out.weight)
 
-    def described(self, division: Division, use: str) -> str:
-        """Return a line that says what rows are used, and for what."""
+    @property
+    def caution(self) -> str | None:
+        """What to think of before R squared of the full model is believed, if anything.
+
+        A model is far better on rows that it was trained on than on any others.
+        """
+        if self.held_out is None or self.division.file is not None or not self.labelled:
+            return None
+        return (
+            "If the model was trained on the rows held out too, it looks better on them than it "
+            "is: then give rows that it has not seen, with --validation."
+        )
+
+    def described(self, use: str) -> list[str]:
+        """Return lines that say what rows are used, and for what."""
         towards = "" if self.labelled else ", towards the model's own predictions"
-        line = f"pruned with {len(self.rows):,} rows{towards}"
+        line = f"pruning with {len(self.rows):,} rows{towards}"
         if self.held_out is None:
-            return f"{line}; none are held out."
-        line = f"{line}; {use} {len(self.held_out):,} others: {division}."
-        if division.file is not None or not self.labelled:
-            return line
-        # A model is far better on rows that it was trained on than on any others.
-        return f"{line} If the model was trained on all of them, give others with --validation."
+            return [f"{line}; none are held out."]
+        count = len(self.held_out)
+        lines = [f"{line}; {use} {count:,} others: {self.division}."]
+        if self.repeated >= MANY * count:
+            lines.append(
+                f"{self.repeated:,} of the {count:,} rows held out are among those to prune with, "
+                "too: what does best on them may do so because it has seen them. Give others with "
+                "--validation."
+            )
+        elif self.caution is not None:
+            lines.append(self.caution)
+        return lines
 
 
 def prepare(
@@ -111,6 +151,7 @@ def prepare(
 ) -> Work:
     """Read the rows for a model."""
     from forestprune.cli.features import Features
+    from forestprune.cli.overlap import rows_among
     from forestprune.cli.rows import Reader, Shares
 
     targets = _targets(source, target, no_target=no_target)
@@ -119,10 +160,11 @@ def prepare(
     parts = reader.read(data, shares)
     if division.file is not None:
         parts += reader.read(division.file)
-    held_out = parts[1] if len(parts) > 1 else None
-    if held_out is not None:
-        _check_spread(held_out)
-    return Work(source, parts[0], held_out)
+    rows, held_out = parts[0], parts[1] if len(parts) > 1 else None
+    if held_out is None:
+        return Work(source, rows, None, division, targets)
+    _check_spread(held_out)
+    return Work(source, rows, held_out, division, targets, rows_among(held_out, rows))
 
 
 def _check_spread(rows: "Rows") -> None:

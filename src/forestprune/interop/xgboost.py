@@ -334,7 +334,7 @@ def _tell_of_early_stopping(booster: Any, path: Path) -> None:
         warn_caller(
             f"{path} stopped early, with {best} rounds of {rounds}: all are read, as a Booster "
             f"predicts, though an XGBRegressor would use the first {best}. To prune these alone, "
-            f"save booster[:{best}].",
+            f"write them to a file: model.get_booster()[:{best}].save_model(...).",
             UserWarning,
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from forestprune.frames import listed
 from forestprune.pruned import PrunedForest
 
 
@@ -25,13 +26,28 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
         # XGBoost has to be told each time.
         code = code.replace("DMatrix(X)", "DMatrix(X, enable_categorical=True)")
         code = code.replace(f"{model_class}()", f"{model_class}(enable_categorical=True)")
+    *before, last = code.replace("FILE", repr(name.name)).split("\n")
     return {
-        "code": code.replace("FILE", repr(name.name)),
+        "code": "\n".join([*before, f"# {_columns_taken(small)}", last]),
         "file": name.name,
         "to_come": file is None,
         "needs_us": ending == ".npz",
         "as_booster": library == "lightgbm" and ending == ".txt" and model_class != "Booster",
     }
+
+
+def _columns_taken(small: PrunedForest) -> str:
+    """Return which columns the model takes. As they are quoted, no name can end its line."""
+    pipeline = None if small.source is None else small.source.pipeline
+    names = small.forest.feature_names
+    count: int | None = small.forest.n_features
+    if pipeline is not None:
+        names = getattr(pipeline, "feature_names_in_", None)
+        count = getattr(pipeline, "n_features_in_", None)
+    if names is not None:
+        return f"X: a table with the columns {listed([str(n) for n in names])}, in this order"
+    columns = "the columns" if count is None else f"{count:,} column{'' if count == 1 else 's'}"
+    return f"X: {columns}, in the order of training"
 
 
 def _of_xgboost(model_class: str) -> str:

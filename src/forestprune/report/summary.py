@@ -1,6 +1,6 @@
 """What a report says, as a dict of plain numbers and texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,10 @@ class About:
     small_file : Path or None
     held_out : str
         What the rows held out are.
+    caution : str or None
+        What to think of before the error of the full model on them is believed.
+    warnings : sequence of str
+        What was warned of when the model was made.
     command : str or None
         The command that prunes this model, less how small it shall be; None in Python.
     """
@@ -55,6 +59,8 @@ class About:
     model_bytes: int | None = None
     small_file: Path | None = None
     held_out: str = _HELD_OUT
+    caution: str | None = None
+    warnings: Sequence[str] = ()
     command: str | None = None
 
 
@@ -93,7 +99,7 @@ def summarise(
         },
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
-        "error": _error(path, place, small, about.held_out, X, y, sample_weight),
+        "error": _error(path, place, small, about, X, y, sample_weight),
         "path": tradeoff(path, place) | {"command": about.command},
         "depths": _depths(full, small),
         "features": feature_summary(full, small.forest),
@@ -102,6 +108,7 @@ def summarise(
         "formula": _text(small, small.to_formula, MAX_FORMULA),  # with all digits
         "loading": how_to_load(small, file),
         "options": {name: _spelled(value) for name, value in about.options.items()},
+        "warnings": list(about.warnings),
         "versions": versions(full),
     }
 
@@ -124,7 +131,7 @@ def _error(
     path: PruningPath,
     place: int,
     small: PrunedForest,
-    held_out: str,
+    about: About,
     X: Any,
     y: ArrayLike | None,
     sample_weight: ArrayLike | None,
@@ -143,12 +150,18 @@ def _error(
             for said in (path.source.original.predict(rows), small.forest.predict(rows))
         ]
         on = f"{len(np.asarray(target)):,} further rows, given for this report"
-        return {"on": on, "full": scores[0], "small": scores[1], "further": True}
+        return {
+            "on": on,
+            "full": scores[0],
+            "small": scores[1],
+            "further": True,
+            "caution": None,
+        }
     on, scored = "the rows it was pruned with, which flatters", 1.0 - small.loss
     full = None
     if validation is not None:
-        on, full, scored = held_out, validation.full, float(validation.scores[place])
-    return {"on": on, "full": full, "small": scored, "further": False}
+        on, full, scored = about.held_out, validation.full, float(validation.scores[place])
+    return {"on": on, "full": full, "small": scored, "further": False, "caution": about.caution}
 
 
 def _ending(small: PrunedForest, file: Path | None) -> str:

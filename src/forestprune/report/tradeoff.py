@@ -64,9 +64,7 @@ def marks(
     named = {"this model": place}
     validation = path.validation
     if validation is not None:
-        named["smallest within one standard error of the best"] = path.choose(
-            Budget(), None, True, validation
-        )
+        named["smallest within a standard error"] = path.choose(Budget(), None, True, validation)
         as_good = np.flatnonzero(errors <= 1.0 - validation.full)
         if as_good.size:
             named["smallest as good as the full model"] = int(

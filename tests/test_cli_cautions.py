@@ -1,0 +1,184 @@
+"""What the command line says before a number misleads, and of calls that are nearly right."""
+
+import html
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import RandomForestRegressor
+from typer.testing import CliRunner
+
+import forestprune as fp
+from forestprune.cli.app import app
+from forestprune.cli.overlap import rows_among
+from forestprune.cli.rows import Rows
+
+pytest.importorskip("pyarrow")
+
+
+def call(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def succeeds(*args):
+    result = call(*args)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Return a folder with a forest, the rows that it was trained on, and others."""
+    folder = tmp_path_factory.mktemp("cautions")
+    X, y = make_friedman1(240, n_features=5, noise=2.0, random_state=0)
+    table = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+    table[:160].to_csv(folder / "rows.csv", index=False)
+    table[160:].to_csv(folder / "others.csv", index=False)
+    model = RandomForestRegressor(20, random_state=0).fit(table.loc[:159, list("abcde")], y[:160])
+    fp.Forest.from_model(model).save(folder / "model.npz")
+    return folder
+
+
+def prune(shop, *more):
+    return ["prune", shop / "model.npz", shop / "rows.csv", "--target", "y", *more]
+
+
+# Rows that the model may have seen
+
+
+def test_rows_of_the_training_are_spoken_of(shop, tmp_path):
+    out, page = tmp_path / "s.npz", tmp_path / "s.html"
+    args = prune(shop, "--max-nodes", 15, "--out", out, "--force")
+    caution = "If the model was trained on the rows held out too"
+    result = succeeds(*args, "--report", page)
+    assert caution in result.stderr
+    assert f'<p class="caution">{caution}' in page.read_text("utf-8")
+    for other in (["--validation", shop / "others.csv"], ["--holdout", 0]):
+        result = succeeds(*args, "--report", page, *other)
+        assert caution not in result.stderr
+        assert caution not in page.read_text("utf-8")
+    own = succeeds(*prune(shop)[:3], "--no-target", "--max-nodes", 15, "--out", out, "--force")
+    assert caution not in own.stderr
+
+
+def test_a_tolerance_out_of_reach_names_the_cure(shop, tmp_path):
+    args = prune(shop, "--tolerance", 0, "--max-nodes", 15, "--out", tmp_path / "s.npz")
+    result = call(*args)
+    assert result.exit_code == 1
+    last = result.stderr.splitlines()[-1]
+    assert "comes within --tolerance 0" in last
+    assert "with --validation." in last
+    others = call(*args, "--validation", shop / "others.csv").stderr.splitlines()[-1]
+    assert "comes within" in others
+    assert "--validation" not in others
+
+
+@pytest.mark.parametrize(("copied", "spoken_of"), [(1.0, True), (0.6, True), (0.4, False)])
+def test_rows_to_choose_by_that_are_pruned_with_are_noticed(copied, spoken_of, shop, tmp_path):
+    rows, others = (pd.read_csv(shop / name) for name in ("rows.csv", "others.csv"))
+    count = int(copied * len(others))
+    mixed = pd.concat([rows[:count], others[count:]])
+    mixed[list("yedcba")].to_csv(tmp_path / "mixed.csv", index=False)
+    args = prune(shop, "--max-nodes", 15, "--out", tmp_path / "s.npz")
+    said = succeeds(*args, "--validation", tmp_path / "mixed.csv").stderr
+    assert (f"{count} of the 80 rows held out are among those to prune with" in said) == spoken_of
+
+
+def test_equal_rows_are_found_as_one_would():
+    rng = np.random.default_rng(0)
+    some, others = (rng.integers(0, 3, size=(count, 2)) * 1.5 for count in (50, 9))
+    some[some == 3.0] = np.nan
+    y, z = (rng.integers(0, 2, size=count).astype(float) for count in (50, 9))
+    known = {(repr(row.tolist()), v) for row, v in zip(others, z, strict=True)}
+    expected = sum((repr(row.tolist()), v) in known for row, v in zip(some, y, strict=True))
+    assert 0 < expected < 50
+    assert rows_among(Rows(some, y, None), Rows(others, z, None)) == expected
+    frames = [pd.DataFrame(X).astype("category") for X in (some, others)]
+    assert rows_among(Rows(frames[0], y, None), Rows(frames[1], z, None)) == expected
+    without = sum(repr(row.tolist()) in {text for text, _ in known} for row in some)
+    assert rows_among(Rows(some, None, None), Rows(others, None, None)) == without > expected
+
+
+# What machines and reports are told
+
+
+def test_the_target_and_the_shrinkage_are_told(shop, tmp_path):
+    args = ["--json", "--force", "--out", tmp_path / "s.npz"]
+    for size in (["--max-nodes", 15], ["--alpha", 5]):
+        document = json.loads(succeeds(*prune(shop, *size, "--shrinkage", 31), *args).stdout)
+        assert document["target"] == ["y"]
+        assert document["shrinkage"] == 31.0
+    assert json.loads(succeeds(*prune(shop, "--alpha", 5), *args).stdout)["shrinkage"] == 100.0
+    layers = ["--alpha", 5, "--rule", "layer"]
+    assert json.loads(succeeds(*prune(shop, *layers), *args).stdout)["shrinkage"] is None
+
+
+def test_without_rows_held_out_the_loss_is_shown(shop, tmp_path):
+    args = prune(shop, "--max-nodes", 15, "--holdout", 0, "--force", "--out", tmp_path / "s.npz")
+    loss = json.loads(succeeds(*args, "--json").stdout)["loss"]
+    assert f"rows it was pruned with           {1 - loss:.4f}" in succeeds(*args).stdout
+
+
+def test_what_was_warned_of_is_said_once_and_reported(tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = make_friedman1(200, n_features=5, random_state=0)
+    model = xgboost.XGBRegressor(n_estimators=200, learning_rate=0.9, early_stopping_rounds=3)
+    model.fit(X[:100], y[:100], eval_set=[(X[100:], y[100:])], verbose=False)
+    model.save_model(tmp_path / "m.json")
+    pd.DataFrame(X).assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    code, _, stderr = run(
+        *("prune", tmp_path / "m.json", tmp_path / "rows.csv", "--target", "y"),
+        *("--max-nodes", 15, "--out", tmp_path / "s.json", "--report", tmp_path / "s.html"),
+    )
+    assert code == 0
+    advice = f"model.get_booster()[:{model.best_iteration + 1}].save_model(...)"
+    assert stderr.count(advice) == 1
+    assert advice in html.unescape((tmp_path / "s.html").read_text("utf-8"))
+
+
+def run(*args):
+    """Return how a process of its own ends, in which files are tried by a copy first."""
+    command = [sys.executable, "-m", "forestprune", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+# Calls that are nearly right
+
+
+def test_a_model_and_its_rows_in_the_wrong_order(shop, tmp_path):
+    result = call("prune", shop / "rows.csv", shop / "model.npz", "--out", tmp_path / "s.npz")
+    assert result.exit_code == 2
+    assert "MODEL comes first, then DATA" in result.stderr
+    assert "`model.npz rows.csv`" in result.stderr
+
+
+def test_a_feature_cannot_be_the_target(shop, tmp_path):
+    args = ["prune", shop / "model.npz", shop / "rows.csv", "--target", "a"]
+    result = call(*args, "--out", tmp_path / "s.npz")
+    assert result.exit_code == 1
+    assert "it can be nothing else here: name another column." in result.stderr
+
+
+def test_points_where_commas_were_said(shop, tmp_path):
+    result = call(*prune(shop, "--decimal", ",", "--out", tmp_path / "s.npz"))
+    assert result.exit_code == 1
+    assert "Leave --decimal , out if that is a decimal point." in result.stderr
+
+
+def test_a_model_in_words_is_not_quiet(shop):
+    result = call("inspect", shop / "model.npz", "--as", "text", "--quiet")
+    assert result.exit_code == 2
+    assert "nothing would come out" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder of Linux's")
+def test_a_folder_that_takes_no_files_is_refused_at_once(shop):
+    result = call(*prune(shop, "--max-nodes", 15, "--out", "/proc/s.npz"))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("forestprune: /proc/s.npz cannot be written")
+    assert result.stderr.count("\n") == 1
