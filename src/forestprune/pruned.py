@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import registry
+from forestprune.build import average_of_leaves
 from forestprune.forest import Forest
 from forestprune.solver import Point
 from forestprune.source import Source
@@ -161,7 +162,7 @@ class PrunedForest:
     def to_formula(self, *, digits: int | None = None, output: int | None = None) -> str:
         """Return the model as a Python expression of its features that says what `predict` says.
 
-        The value of each root is in the constant, so that each term says what its tree adds:
+        What a tree adds on average is in the constant; each term says what it adds beyond that:
         ``(-0.3 if age <= 40 else +1.2)``. Features are called by their names where these are
         Python identifiers; :func:`forestprune.text.identifiers` says how other names are made
         into some, and lists them, one for each column.
@@ -272,18 +273,12 @@ def _with_new_values(
 ) -> Forest:
     """Return the pruned forest if nodes add something else than they did.
 
-    What they add becomes their value, so trees are scaled by 1 and their roots add nothing.
+    What leaves add becomes their value, so trees are scaled by 1; that of a split is their mean, as
+    it is if the model is written to a file of a library that knows values of leaves only.
     """
     mask = subtrees.mask(forest)
     value = np.zeros_like(forest.value)
     value[subtrees.nodes] = adds.T
     kept = forest.keep(mask)
     scale = np.where(point.depths > 0, point.weights, 1.0)
-    value = value[mask]
-    roots = kept.offsets[:-1][np.diff(kept.offsets) > 1]
-    cover = kept.cover[roots + 1] + kept.cover[roots + 2]
-    share = np.divide(kept.cover[roots + 1], cover, out=np.full(roots.size, 0.5), where=cover > 0)[
-        :, np.newaxis
-    ]
-    value[roots] = share * value[roots + 1] + (1.0 - share) * value[roots + 2]
-    return replace(kept, value=value, scale=scale, base=point.intercept)
+    return average_of_leaves(replace(kept, value=value[mask], scale=scale, base=point.intercept))
