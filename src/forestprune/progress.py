@@ -41,7 +41,9 @@ class _Display:
 
     def belongs_here(self) -> bool:
         """Tell whether work that begins now, in this thread, is part of what is shown."""
-        return not self._bars or self._thread == threading.get_ident()
+        if self._bars:  # then somebody looks, though rich may have put its own stderr in place
+            return self._thread == threading.get_ident()
+        return _somebody_looks()
 
     def enter(self, bar: _Bar) -> None:
         with self._lock:
@@ -113,7 +115,7 @@ def bar(description: str, total: float | None) -> Iterator[Callable[[float], Non
 
     Without a total, as where one call does everything, the bar only says that work is under way.
     """
-    if _hidden or not _somebody_looks() or not _display.belongs_here():
+    if _hidden or not _display.belongs_here():
         yield lambda _: None
         return
     work = _Bar(description, total)
