@@ -108,6 +108,17 @@ def test_damaged_files_get_one_line_each(library, ending, shop, tmp_path):  # no
         assert "FORESTPRUNE_DEBUG" not in error
 
 
+def inspected_by(script, model):
+    """Let a script inspect a model, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), "inspect", model],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parent.parent)},
+    )
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files are not tried first")
 @pytest.mark.parametrize(
     ("accident", "told"),
@@ -132,13 +143,7 @@ def test_a_file_that_its_library_does_not_survive(accident, told, tmp_path):
     """
     model = tmp_path / "m.ubj"
     model.write_bytes(b"{}")
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), "inspect", model],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parent.parent)},
-    )
+    result = inspected_by(script, model)
     assert result.returncode == 1
     assert result.stdout == ""
     assert result.stderr == (
@@ -159,13 +164,7 @@ def test_a_file_that_asks_for_all_memory(tmp_path):
     """
     model = tmp_path / "m.cbm"
     model.write_bytes(b"{}")
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), "inspect", model],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parent.parent)},
-    )
+    result = inspected_by(script, model)
     assert result.returncode == 1
     assert result.stderr.startswith(f"forestprune: {model} cannot be used: it is damaged")
     assert "MemoryError" in result.stderr
