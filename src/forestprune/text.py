@@ -348,13 +348,15 @@ def _condition_in_words(
 def _legend(forest: Forest, names: tuple[str, ...]) -> list[str]:
     """Return comments that say which categories the codes in the conditions stand for."""
     known = forest.input.categories
+    if known is None:
+        return []
     used: dict[int, set[int]] = {}
-    for node in np.flatnonzero(forest.left >= 0) if known is not None else ():
+    for node in np.flatnonzero(forest.left >= 0):
         condition = Condition.of(forest, int(node))
         used.setdefault(condition.feature, set()).update(condition.categories or ())
     lines = []
     for feature, codes in sorted(used.items()):
-        labels = dict(enumerate((known and known[feature]) or ()))
+        labels = dict(enumerate(known[feature] or ()))
         told = ", ".join(f"{code} is {labels[code]!r}" for code in sorted(codes & labels.keys()))
         if not told:
             continue
