@@ -1586,6 +1586,10 @@ def test_path_does_not_replace_its_rows(shop, tmp_path):
     rows.write_bytes((shop / "rows.csv").read_bytes())
     args = ["path", shop / RF, rows, "--target", "y", "--csv", rows, "--force"]
     fails(tmp_path, *args, match="would replace.*which is read", code=2)
+    model = tmp_path / "m.npz"
+    model.write_bytes((shop / RF).read_bytes())
+    args = ["path", model, rows, "--target", "y", "--save", model, "--force"]
+    fails(tmp_path, *args, match="would replace.*which is read", code=2)
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,9 @@ def path(
 
         _check_files(csv, save, force=saying.force)
         given.check(files)
-        if csv is not None:
-            check_not_read(csv, [files.data, given.validation])
+        for file in (csv, save):
+            if file is not None:
+                check_not_read(file, [files.model, files.data, given.validation])
         source = read_source(files.model, trust=files.trust)
         if save is not None and source.pipeline is not None:
             raise CommandError("The path of a pipeline cannot be saved: leave --save out.")
