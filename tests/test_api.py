@@ -336,8 +336,17 @@ def test_models_that_do_not_add_up_to_y_are_pruned_without_it():
 
 def test_nothing_within_a_budget_is_told():
     empty = fp.prune_path(FOREST, X, Y, alphas=[1e9])[0].n_bytes
-    with pytest.warns(UserWarning, match="Only a constant keeps to max_bytes"):
-        fp.prune(FOREST, X, Y, max_bytes=empty + 10, n_alphas=5)
+    asked = {"max_bytes": empty + 10, "n_alphas": 5}
+    with pytest.warns(UserWarning, match=r"Only a constant keeps to max_bytes.*Allow more\.$"):
+        fp.prune(FOREST, X, Y, **asked)
+    with pytest.warns(UserWarning, match=r"Allow more, or refit leaves \(rule='subtree'\)"):
+        fp.prune(FOREST, X, Y, **asked, rule="layer")
+    validation = {"X_val": X_VAL, "y_val": Y_VAL, "n_alphas": 5}
+    with pytest.warns(UserWarning, match="A constant comes within tolerance=9 of the full model"):
+        fp.prune(FOREST, X, Y, tolerance=9, **validation)
+    few = {"X_val": X_VAL[:3], "y_val": [0.0, 1.0, 50.0], "n_alphas": 5}
+    with pytest.warns(UserWarning, match="within one standard error of the best model"):
+        fp.prune(FOREST, X, Y, one_standard_error=True, **few)
 
 
 def test_running_out_of_sweeps_is_told():
@@ -452,7 +461,7 @@ def test_a_tolerance_of_zero_takes_what_is_as_good_as_the_full_model():
 def test_a_tolerance_is_about_the_original_even_if_the_depth_is_limited():
     path = fp.prune_path(FOREST, X, Y, max_depth=2, X_val=X_VAL, y_val=Y_VAL, n_alphas=5)
     assert path.validation.full == pytest.approx(FOREST.score(X_VAL, Y_VAL))
-    with pytest.raises(ValueError, match="Raise tolerance"):
+    with pytest.raises(ValueError, match="Give a larger tolerance"):
         fp.prune(FOREST, X, Y, max_depth=1, tolerance=0.02, X_val=X_VAL, y_val=Y_VAL)
 
 

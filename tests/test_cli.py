@@ -43,7 +43,7 @@ from forestprune.cli.app import app
 from forestprune.cli.failures import CommandError
 from forestprune.cli.features import Features
 from forestprune.cli.flat import flat
-from forestprune.cli.rows import Reader, Rows, Shares
+from forestprune.cli.rows import FIRST, Reader, Rows, Shares
 from forestprune.cli.wording import as_flags
 from forestprune.source import Source
 from forestprune.text import to_formula, to_text
@@ -895,7 +895,8 @@ def test_a_category_never_seen_is_refused_where_the_library_refuses(friedman, tm
     joblib.dump(model, tmp_path / "m.joblib")
     X.astype({"e": str}).assign(y=y, e="blue").to_csv(tmp_path / "rows.csv", index=False)
     args = ["prune", tmp_path / "m.joblib", tmp_path / "rows.csv", "--target", "y", "--trust"]
-    fails_noted(tmp_path, *args, "-o", tmp_path / "s.joblib", match="'e' has categories.*'blue'")
+    unseen = "'e' of .*rows.csv has a category .* 'blue' in row 1; it knows .*160 of 160"
+    fails(tmp_path, *args, "-o", tmp_path / "s.joblib", match=unseen)
 
 
 def fails_noted(folder, *args, match):
@@ -1752,6 +1753,39 @@ def test_the_command_of_a_report_makes_the_model_again(shop, tmp_path, monkeypat
     assert f"<td>{document['shrinkage']}</td>" in text
 
 
+def test_the_command_of_a_report_alone_is_its_own(shop, tmp_path, monkeypatch):
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(tmp_path)
+    for name in (RF, "rows.csv"):
+        Path(name).write_bytes((shop / name).read_bytes())
+    succeeds("report", RF, "rows.csv", "--target", "y", "--max-nodes", 25, "-o", "a b.html")
+    text = html.unescape(Path("a b.html").read_text("utf-8"))
+    command = re.search(r"<td>(forestprune .*?)</td>", text)[1]
+    assert command == (
+        f"forestprune report {RF} rows.csv --out 'a b.html' --target y --max-nodes 25"
+    )
+
+
+def test_the_command_for_another_point_replaces_nothing(shop, tmp_path, monkeypatch):
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(tmp_path)
+    for name in (RF, "rows.csv"):
+        Path(name).write_bytes((shop / name).read_bytes())
+    asked = ["--target", "y", "--max-nodes", 25, "--max-depth", 3, "--shrinkage", 31.25]
+    succeeds("prune", RF, "rows.csv", *asked, "-o", "a b.npz", "--report", "r.html")
+    text = Path("r.html").read_text("utf-8")
+    points = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])["path"]["points"]
+    assert all((point["call"] is None) == (point["nodes"] < 3) for point in points)
+    other = next(point for point in points if point["nodes"] > 30)
+    command = shlex.split(other["call"])
+    size = ["--max-nodes", f"{other['nodes']}", "--max-depth", "3", "--shrinkage", "31.25"]
+    assert command[-6:] == size
+    succeeds(*command[1:])
+    made = fp.Forest.load(f"a b-{other['nodes']}.npz")
+    assert made.n_nodes <= other["nodes"]
+    assert made.max_depth <= 3
+
+
 def test_what_was_written_is_said_when_the_report_is_stopped(shop, tmp_path, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
@@ -1788,7 +1822,7 @@ def test_pruning_lets_go_of_rows_once_they_are_encoded(shop, tmp_path, monkeypat
 
     def hand_over(rows):
         nonlocal held
-        X, rows.X = rows.X, rows.X[:3].copy()
+        X, rows.X = rows.X, rows.X[:FIRST].copy()
         held = weakref.ref(X)
         return X
 

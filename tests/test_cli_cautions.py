@@ -79,7 +79,7 @@ def test_a_tolerance_out_of_reach_names_the_cure(shop, tmp_path):
 
 @pytest.mark.parametrize(("copied", "spoken_of"), [(1.0, True), (0.6, True), (0.4, False)])
 def test_rows_to_choose_by_that_are_pruned_with_are_noticed(copied, spoken_of, shop, tmp_path):
-    rows, others = (pd.read_csv(shop / name) for name in ("rows.csv", "others.csv"))
+    rows, others = (pd.read_csv(shop / name, dtype=str) for name in ("rows.csv", "others.csv"))
     count = int(copied * len(others))
     mixed = pd.concat([rows[:count], others[count:]])
     mixed[list("yedcba")].to_csv(tmp_path / "mixed.csv", index=False)
@@ -103,6 +103,35 @@ def test_equal_rows_are_found_as_one_would():
     assert rows_among(Rows(some, None, None), Rows(others, None, None)) == without > expected
 
 
+def test_training_rows_to_choose_by_and_others_to_prune_with(shop, tmp_path):
+    names = [shop / "rows.csv", shop / "others.csv"]
+    for data, validation in (names, names[::-1]):
+        many = pd.concat([pd.read_csv(data)] * 2).reset_index(drop=True)
+        many.to_csv(tmp_path / "many.csv", index=False)
+        for command in (["prune", "--out", tmp_path / "s.npz", "--force"], ["path"]):
+            args = [shop / "model.npz", tmp_path / "many.csv", "--target", "y", "--n-alphas", 5]
+            said = succeeds(*command, *args, "--validation", validation).stderr
+            swapped = "were the former, not the latter, its training rows?" in said
+            assert swapped == (validation == names[0])
+
+
+# Where no tree is left
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--tolerance", 5], "A constant comes within --tolerance 5.0 of the full model"),
+        (["--max-bytes", 1], "keeps to --max-bytes 1"),
+        (["--alpha", 1e9], "no tree is left at --alpha 1e+09: a smaller one keeps more."),
+    ],
+)
+def test_a_constant_is_explained(options, said, shop, tmp_path):
+    result = call(*prune(shop, *options, "--out", tmp_path / "s.npz"))
+    assert said in result.stderr
+    assert "does best" not in result.stderr
+
+
 # What machines and reports are told
 
 
@@ -120,7 +149,7 @@ def test_the_target_and_the_shrinkage_are_told(shop, tmp_path):
 def test_without_rows_held_out_the_loss_is_shown(shop, tmp_path):
     args = prune(shop, "--max-nodes", 15, "--holdout", 0, "--force", "--out", tmp_path / "s.npz")
     loss = json.loads(succeeds(*args, "--json").stdout)["loss"]
-    assert f"rows it was pruned with           {1 - loss:.4f}" in succeeds(*args).stdout
+    assert f"rows it was pruned with  not measured  {1 - loss:.4f}" in succeeds(*args).stdout
 
 
 def test_what_was_warned_of_is_said_once_and_reported(tmp_path):

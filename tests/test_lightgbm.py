@@ -29,6 +29,7 @@ lgb = pytest.importorskip("lightgbm")
 
 from forestprune.interop import lightgbm as interop  # noqa: E402 - needs the library
 from forestprune.interop import lightgbm_text  # noqa: E402
+from forestprune.text import to_text  # noqa: E402
 
 SMALL = {
     "num_leaves": 6,
@@ -526,6 +527,21 @@ def test_categories_of_data_frames(frame, kind):
     levels = X.assign(grade=X["grade"].cat.rename_categories(["10", "20", "30"]))
     relabelled = train(levels, y, categorical_feature="auto", rounds=6)
     same(fp.Forest.from_model(relabelled).predict(other), raw(relabelled, levels))
+
+
+def test_categories_have_names_though_other_columns_are_not_used():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=400)})
+    X["unused"] = pd.Categorical(rng.choice(["a", "b", "c"], size=400))
+    X["colour"] = pd.Categorical(rng.choice(["red", "green", "blue"], size=400))
+    y = X["size"] + 3.0 * (X["colour"] == "red")
+    model = regressor(n_estimators=5, min_child_samples=5, min_data_per_group=5).fit(X, y)
+    small = fp.prune(model, X, y, max_trees=2)
+    for forest in (small.forest, fp.Forest.from_model(small.to_native())):
+        assert 1 not in forest.feature
+        assert forest.input.known_categories[2] == ("blue", "green", "red")
+        assert "colour in {'" in to_text(forest)
+    assert "# colour: " in small.to_formula()
 
 
 def test_frames_that_mark_other_columns_are_refused(frame):

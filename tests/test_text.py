@@ -120,16 +120,27 @@ def test_a_formula_of_xgboost():
     assert values == pytest.approx(forest.predict(X), abs=1e-6)
 
 
-@given(st.floats(-1e6, 1e6), st.integers(1, 6), st.data())
+SENSIBLE = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-29)
+
+
+@given(SENSIBLE, st.integers(1, 6), st.data())
 def test_rounded_thresholds_part_round_numbers_as_exact_ones_do(threshold, digits, data):
     forest = built([split(0, threshold, leaf(-1.0), leaf(1.0))])
     rounded, exact = to_formula(forest, digits=digits), to_formula(forest)
     near = data.draw(st.floats(0.9, 1.1).map(lambda factor: factor * threshold))
-    for x in (threshold, near, data.draw(st.floats(-1e6, 1e6))):
+    for x in (threshold, near, data.draw(SENSIBLE)):
         round_number = float(f"{x:.{max(digits, len(f'{abs(x):.0f}'))}g}")
         rows = np.array([[round_number, 0.0, 0.0]])
         signs = [np.sign(evaluated(text, forest, rows)[0] - 1.0) for text in (rounded, exact)]
         assert signs[0] == signs[1]
+
+
+def test_next_to_nothing_is_zero():
+    tiny = 1.0000000180025095e-35  # as LightGBM parts what is above zero from what is not
+    forest = built([split(0, tiny, leaf(-1.0), leaf(1.0)), split(1, -tiny, leaf(-1.0), leaf(1.0))])
+    assert "if x0 <= 0, else" in to_text(forest)
+    assert "if x1 < 0, else" in to_text(forest)
+    assert "1.0000000180025095e-35" in to_formula(forest)
 
 
 def test_what_is_below_a_whole_number_is_not_rounded_up_to_it():

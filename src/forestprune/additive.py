@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from forestprune.category_sets import unpack_categories
 from forestprune.forest import Forest
 
+NEAR_ZERO = 1e-30
+"""Below it a number is rounded to 0. LightGBM writes 1e-35 where rows above zero are parted off."""
+
 
 @dataclass(frozen=True, eq=False)
 class Additive:
@@ -131,8 +134,7 @@ def column_names(forest: Forest) -> tuple[str, ...]:
 
 def category_labels(forest: Forest, condition: Condition) -> list[str | int | float | None]:
     """Return the categories of a condition as the user knows them, codes if the model does not."""
-    known = forest.input.categories
-    labels = (known[condition.feature] if known is not None else None) or ()
+    labels = forest.input.known_categories.get(condition.feature, ())
     return [labels[c] if c < len(labels) else c for c in condition.categories or ()]
 
 

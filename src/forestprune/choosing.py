@@ -105,14 +105,30 @@ def candidates(
     path = validated(PruningPath(opened.source, tuple(points)), held_out, how.n_jobs)
     taken = path.choose(budget, wanted.tolerance, wanted.one_standard_error, path.validation)
     if not path.n_trees[taken]:
-        warn_caller(
-            f"Only a constant keeps to {budget}: no tree is left. Allow more, or refit leaves "
-            "(rule='subtree') or weights (polish='ridge'), so that fewer trees do."
-            if budget
-            else "A constant does best on the validation rows: no tree is left.",
-            UserWarning,
-        )
+        warn_caller(_why_constant(wanted, how), UserWarning)
     return path, taken
+
+
+def _why_constant(wanted: Wanted, options: Options) -> str:
+    """Return why no tree is left, and what to do about it."""
+    if wanted.tolerance is not None:
+        return (
+            f"A constant comes within tolerance={wanted.tolerance} of the full model: no tree is "
+            "left. Give less; it is in units of R squared, so 0.01 loses 0.01 of it."
+        )
+    if wanted.one_standard_error:
+        return (
+            "A constant comes within one standard error of the best model: no tree is left. Give "
+            "more validation rows, or a tolerance."
+        )
+    if not wanted.budget:
+        return "A constant does best on the validation rows: no tree is left."
+    remedies = "Allow more"
+    if not options.new_values and options.polish is None:
+        remedies += (
+            ", or refit leaves (rule='subtree') or weights (polish='ridge'), so that fewer trees do"
+        )
+    return f"Only a constant keeps to {wanted.budget}: no tree is left. {remedies}."
 
 
 def open_model(

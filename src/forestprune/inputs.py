@@ -183,6 +183,16 @@ class InputSpec:
             )
         return read_only_view(self._as_compared(matrix))
 
+    @property
+    def known_categories(self) -> dict[int, Categories]:
+        """Categories by the number of their column, as far as it is known which column has them."""
+        marked = self.marked_categories
+        if marked:
+            there = len(marked) == len(self.truncated)
+            return dict(zip(self.truncated, marked, strict=True)) if there else {}
+        by_column = enumerate(self.categories or ())
+        return {column: known for column, known in by_column if known is not None}
+
     def _categories_of(self, X: Any) -> Sequence[Sequence[Any] | None] | None:
         """Return the categories of each column of `X`, or None if all are numbers."""
         if self.marked_categories is None:

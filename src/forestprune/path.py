@@ -269,7 +269,7 @@ class PruningPath:
             raise OutOfReachError(
                 f"No point of the path{f' within {budget}' if budget else ''} comes within "
                 f"tolerance={tolerance} of the full model's validation R squared, "
-                f"{validation.full:.4g}; the best has {highest:.4g}. Raise tolerance"
+                f"{validation.full:.4g}; the best has {highest:.4g}. Give a larger tolerance"
                 f"{', or allow more' if budget else ''}."
             )
         smallest_first = tolerance is not None or one_standard_error

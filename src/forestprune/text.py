@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.additive import (
+    NEAR_ZERO,
     Additive,
     Condition,
     category_labels,
@@ -210,6 +211,8 @@ class _Rounding:
 def _number(x: float, digits: int | None) -> str:
     if digits is None:
         return repr(x)
+    if abs(x) < NEAR_ZERO:
+        return "0"
     # 12345 to three digits is 12345: zeros would be no shorter.
     whole = 10.0**digits <= abs(x) < 1e15
     return f"{x:.0f}" if whole else f"{x:.{digits}g}"
@@ -347,16 +350,14 @@ def _condition_in_words(
 
 def _legend(forest: Forest, names: tuple[str, ...]) -> list[str]:
     """Return comments that say which categories the codes in the conditions stand for."""
-    known = forest.input.categories
-    if known is None:
-        return []
+    known = forest.input.known_categories
     used: dict[int, set[int]] = {}
     for node in np.flatnonzero(forest.left >= 0):
         condition = Condition.of(forest, int(node))
         used.setdefault(condition.feature, set()).update(condition.categories or ())
     lines = []
     for feature, codes in sorted(used.items()):
-        labels = dict(enumerate(known[feature] or ()))
+        labels = dict(enumerate(known.get(feature, ())))
         told = ", ".join(f"{code} is {labels[code]!r}" for code in sorted(codes & labels.keys()))
         if not told:
             continue

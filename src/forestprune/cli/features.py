@@ -1,6 +1,6 @@
 """What a model wants to know of a row, and which columns of a table that is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -26,18 +26,23 @@ class Features:
     dtype : str or None
         The precision in which it compares; None if something else comes before its trees, which
         takes columns as they are.
-    categories : dict
+    categories : mapping
         By the number of a column what stands in it, if these are categories.
     marked : sequence or None
         In place of these: the categories of columns of which the model only knows the order.
+    underscores : bool
+        Whether its names have underscores in place of spaces.
+    refuses_unseen : bool
+        Whether a category that it does not know is an error.
     """
 
     names: Sequence[str] | None
     count: int | None
     dtype: str | None = None
-    categories: dict[int, Sequence[Any]] = field(default_factory=dict)
+    categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     marked: Sequence[Sequence[Any]] = ()
     underscores: bool = False
+    refuses_unseen: bool = False
 
     @classmethod
     def of(cls, source: "Source") -> "Features":
@@ -48,18 +53,15 @@ class Features:
             count = getattr(pipeline, "n_features_in_", None)
             return cls(None if names is None else [str(name) for name in names], count)
         spec = source.forest.input
-        known = dict(enumerate(spec.categories or ()))
-        marked = spec.marked_categories or ()
-        if marked and len(spec.truncated) == len(marked):
-            known = dict(zip(spec.truncated, marked, strict=True))
-            marked = ()
+        known = spec.known_categories
         return cls(
             spec.feature_names,
             spec.n_features,
             spec.dtype,
-            {j: categories for j, categories in known.items() if categories is not None},
-            marked,
+            known,
+            () if known else spec.marked_categories or (),
             spec.underscores,
+            spec.unseen == "refuse",
         )
 
     @property

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from forestprune.cli.work import Work
 
+MUCH_LESS = 0.5
+"""How much less of its error than elsewhere a model has where it was trained, at least."""
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -40,14 +43,24 @@ def describe(
     }
 
 
-def doubt(full_score: float | None) -> str | None:
-    """Return what to say of a model that is no good on the rows it shall be compared on."""
-    if full_score is None or full_score >= 0.0:
+def doubt(work: Work, full_score: float | None) -> str | None:
+    """Return what to say of a model that does strangely on the rows it shall be compared on."""
+    if full_score is None or not work.labelled:
         return None
-    return (
-        f"the model itself does worse than a constant on the rows held out (R squared "
-        f"{full_score:.4g}): does --target name the column that it was trained to predict?"
-    )
+    if full_score < 0.0:
+        return (
+            f"the model itself does worse than a constant on the rows held out (R squared "
+            f"{full_score:.4g}): does --target name the column that it was trained to predict?"
+        )
+    from forestprune.cli.scores import first_score
+
+    here = first_score(work)
+    if here is not None and 1.0 - full_score < MUCH_LESS * (1.0 - here):
+        return (
+            f"the model does far better on the rows held out (R squared {full_score:.4g}) than on "
+            f"those to prune with ({here:.4g}): were the former, not the latter, its training rows?"
+        )
+    return None
 
 
 def table(document: dict[str, Any]) -> "Table":
@@ -75,5 +88,6 @@ def table(document: dict[str, Any]) -> "Table":
         label = f"{label}, {document['rows_held_out']:,} rows held out"
         result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")
     else:
-        result.add_row(f"{label}, rows it was pruned with", "", f"{1.0 - document['loss']:.4f}")
+        pruned_with = f"{label}, rows it was pruned with"
+        result.add_row(pruned_with, "not measured", f"{1.0 - document['loss']:.4f}")
     return result

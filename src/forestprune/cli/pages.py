@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,21 +38,33 @@ class Asked:
     size: Size
     how: How
     given: Given
-    report: Path | None = None
 
-    def command(self, small: Path | None, *groups: Any) -> str:
-        """Return the command that makes the model, or one like it."""
-        out = f"small{self.files.model.suffix}" if small is None else small.name
-        return written_down(self.files, out, self.given, self.how, *groups)
+    def command(self, file: Path, small: Path | None) -> str:
+        """Return the command that was given: for a report in `file`, and perhaps a small model."""
+        groups = (self.given, self.how, self.size)
+        if small is None:
+            return written_down("report", self.files, file.name, *groups)
+        page = f"--report {shlex.quote(file.name)}"
+        return f"{written_down('prune', self.files, small.name, *groups)} {page}"
 
-    def record(self, work: Work, point: "Point", small: Path | None) -> dict[str, Any]:
+    def again(self, small: Path | None, nodes: int, shrinkage: float | None) -> str:
+        """Return the command for another model, which does not replace the one there is."""
+        like = Path(f"small{self.files.model.suffix}") if small is None else small
+        size = Size(
+            max_nodes=nodes,
+            max_depth=self.size.max_depth,
+            shrinkage=self.size.shrinkage if shrinkage is None else [shrinkage],
+        )
+        out = f"{like.stem}-{nodes}{like.suffix}"
+        return written_down("prune", self.files, out, self.given, self.how, size)
+
+    def record(self, work: Work, point: "Point", file: Path, small: Path | None) -> dict[str, Any]:
         """Return what a report puts on record: what was read, what was asked, what was chosen."""
         rows = f"{len(work.rows):,}"
         if work.held_out is not None:
             rows += f", and {len(work.held_out):,} others: {work.division}"
-        page = "" if self.report is None else f" --report {shlex.quote(self.report.name)}"
         return {
-            "command": self.command(small, self.size) + page,
+            "command": self.command(file, small),
             "rows to prune with": rows,
             "target": ", ".join(work.targets) or "the model's own predictions",
             "alpha taken": f"{point.alpha:g}",
@@ -92,13 +105,13 @@ def write_report(
     check_new_file(file, force=force)  # it may have come about meanwhile
     about = About(
         title=title or f"{asked.files.model.name}, made small",
-        options=asked.record(work, path.points[place], small),
+        options=asked.record(work, path.points[place], file, small),
         warnings=warnings,
         model_bytes=n_bytes,
         small_file=small,
         held_out=asked.held_out(work),
         caution=work.caution,
-        command=asked.command(small),
+        call=partial(asked.again, small),
     )
     summary = summarise(path, place, about, rows.X)
     with writing(file):

@@ -48,7 +48,11 @@ def path(
     shrinkage: Shrinkage = None,
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the table to a file.", rich_help_panel=PRINT),
+        typer.Option(
+            metavar="FILE.csv",
+            help="Write all points to a file; the table shows a model once.",
+            rich_help_panel=PRINT,
+        ),
     ] = None,
     save: Annotated[
         Path | None,
@@ -97,7 +101,7 @@ def path(
             max_trees=max_trees,
             **options,
         )
-        output.note(doubt(None if found.validation is None else found.validation.full))
+        output.note(doubt(work, None if found.validation is None else found.validation.full))
         points = _points(found)
         if csv is not None:
             check_new_file(csv, force=saying.force)

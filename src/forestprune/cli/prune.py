@@ -85,7 +85,7 @@ def prune(
             **describe(work, small, options, full_bytes=n_bytes, small_bytes=out.stat().st_size),
             "asked": size.asked(),
         }
-        output.note(doubt(document["full"]["r_squared"]))
+        output.note(doubt(work, document["full"]["r_squared"]), size.too_small(small))
         shown: list[Any] = [f"written to {out}"]
         if report is not None:
             if size.alpha is not None:
@@ -95,7 +95,7 @@ def prune(
                 path,
                 place,
                 work,
-                Asked(files, size, how, given, report),
+                Asked(files, size, how, given),
                 output.warnings,
                 force=saying.force,
                 n_bytes=n_bytes if same_format else None,

@@ -9,12 +9,12 @@ from typing import Any
 from forestprune.cli.groups import Files
 
 
-def written_down(files: Files, out: str, *groups: Any) -> str:
-    """Return how to prune into `out` with the options of some groups that are not the default.
+def written_down(command: str, files: Files, out: str, *groups: Any) -> str:
+    """Return how to call a command with the options of some groups that are not the default.
 
     Files have their names only: where they are is nobody else's concern.
     """
-    words = ["forestprune", "prune", files.model.name, files.data.name, "--out", out]
+    words = ["forestprune", command, files.model.name, files.data.name, "--out", out]
     for group in (files, *groups):
         for field in fields(group):
             value = getattr(group, field.name)

@@ -73,6 +73,6 @@ def report(
             "asked": size.asked(),
             "seconds": round(time.perf_counter() - begun, 3),
         }
-        output.note(doubt(document["full"]["r_squared"]))
+        output.note(doubt(work, document["full"]["r_squared"]), size.too_small(small))
         shown = [table(document), f"report: {out}"]
     output.result(document, *shown)

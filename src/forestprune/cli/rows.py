@@ -196,6 +196,9 @@ class Reader:
         if self.features.dtype is None:
             return frame[names]
         categories = self._categorical(frame, names, path)
+        if self.features.refuses_unseen:
+            for j in categories:
+                _check_seen(frame[names[j]], self.features.categories[j], path)
         columns = {
             name: frame[name].astype("category")
             if j in categories
@@ -230,6 +233,18 @@ def _check_once(table: Table, names: list[str], ignored: Sequence[str]) -> None:
             f"Column {listed(both)} cannot be more than one of feature, target, weight and "
             "ignored. If the model takes it as a feature, it can be nothing else here: name "
             "another column."
+        )
+
+
+def _check_seen(column: Any, known: Sequence[Any], path: Path) -> None:
+    """Refuse a category that the model does not know."""
+    strange = np.flatnonzero((column.notna() & ~column.isin(known)).to_numpy())
+    if known and strange.size:
+        raise CommandError(
+            f"Column {column.name!r} of {path} has a category that the model has not seen in "
+            f"training, {str(column.iloc[strange[0]])!r} in row {strange[0] + 1:,}; it knows "
+            f"{listed(known)}. Leave such rows out ({strange.size:,} of {len(column):,}), or give "
+            "them a category that it knows."
         )
 
 

@@ -1,10 +1,14 @@
 """How the full and the small model do on rows that were held out."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forestprune.cli.work import Work
     from forestprune.pruned import PrunedForest
+
+
+ENOUGH = 100
+"""Rows from which on R squared says something of others."""
 
 
 def scores(work: "Work", small: "PrunedForest") -> tuple[float | None, float | None]:
@@ -12,17 +16,28 @@ def scores(work: "Work", small: "PrunedForest") -> tuple[float | None, float | N
 
     Without a target the full model is right by definition.
     """
-    from sklearn.metrics import r2_score
-
     rows = work.held_out
     if rows is None or len(rows) < 2:  # of one row there is no R squared
         return None, None
     full = work.source.original.predict(work.source.transform(rows.X))
     target = full if rows.y is None else rows.y
-    full_score, small_score = (
-        float(
-            r2_score(target, prediction, sample_weight=rows.weight, multioutput="variance_weighted")
-        )
-        for prediction in (full, small.predict(rows.X))
+    return _score(target, full, rows.weight), _score(target, small.predict(rows.X), rows.weight)
+
+
+def first_score(work: "Work") -> float | None:
+    """Return R squared of the full model on the first of the rows to prune with, if they tell."""
+    from forestprune.cli.rows import FIRST
+
+    X, y, weight = (
+        None if part is None else part[:FIRST]
+        for part in (work.rows.X, work.rows.y, work.rows.weight)
     )
-    return full_score, small_score
+    if y is None or len(y) < ENOUGH or not y.std():
+        return None
+    return _score(y, work.source.original.predict(work.source.transform(X)), weight)
+
+
+def _score(target: Any, said: Any, weight: Any) -> float:
+    from sklearn.metrics import r2_score
+
+    return float(r2_score(target, said, sample_weight=weight, multioutput="variance_weighted"))

@@ -13,6 +13,7 @@ from forestprune.cli.work import HOLDOUT, Division, Work
 
 if TYPE_CHECKING:
     from forestprune.path import PruningPath
+    from forestprune.pruned import PrunedForest
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,12 @@ class Size:
         except OutOfReachError as error:
             caution = f" {work.caution}" if work.caution and self.tolerance is not None else ""
             raise CommandError(f"{as_flags(str(error))}{caution}") from error
+
+    def too_small(self, small: "PrunedForest") -> str | None:
+        """Return what to say if nothing is left at the alpha that was given."""
+        if self.alpha is None or small.n_trees:
+            return None
+        return f"no tree is left at --alpha {self.alpha:g}: a smaller one keeps more."
 
     def surroundings(
         self, path: "PruningPath", work: Work, options: dict[str, Any], n_alphas: int

@@ -262,6 +262,13 @@ def _input_of(forest: Forest, text: ModelText) -> InputSpec:
     # Names that LightGBM or pandas made up are none.
     made_up = names in ([f"Column_{j}" for j in range(n)], [str(j) for j in range(n)])
     marked = text.pandas_categorical or ()
+    declared = {
+        column
+        for column, info in enumerate(str(text.header.get("feature_infos", "")).split(" "))
+        if info[:1] in tuple("-0123456789")  # a column of numbers has a range, such as [0:1]
+    }
+    if marked and len(declared) == len(marked) and truncated <= declared:
+        truncated = declared  # those of which no split is left, too: then all have a name
     return InputSpec(
         n_features=n,
         feature_names=None if made_up else tuple(names),

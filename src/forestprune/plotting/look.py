@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from forestprune.additive import column_names, rounded_sign
+from forestprune.additive import NEAR_ZERO, column_names, rounded_sign
 from forestprune.forest import Forest
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def count(number: int, noun: str) -> str:
 
 def short_number(x: float, digits: int = 4) -> str:
     """Return a number as one would write it by hand."""
+    if abs(x) < NEAR_ZERO:
+        return "0"
     comma = "," if abs(x) >= 10_000 else ""  # 2010 may be a year
     text = f"{x:{comma}.1f}".removesuffix(".0") if 1000 <= abs(x) < 1e9 else f"{x:.{digits}g}"
     return text.replace("-", MINUS)

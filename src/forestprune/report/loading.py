@@ -1,10 +1,17 @@
 """How to load a pruned model where this package is not installed, as code."""
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 from forestprune.frames import listed
 from forestprune.pruned import PrunedForest
+
+MAX_NAMES = 50
+"""Columns that are named."""
+
+LINE = 88
+"""Letters in a line of a comment."""
 
 
 def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]:
@@ -28,7 +35,7 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
         code = code.replace(f"{model_class}()", f"{model_class}(enable_categorical=True)")
     *before, last = code.replace("FILE", repr(name.name)).split("\n")
     return {
-        "code": "\n".join([*before, f"# {_columns_taken(small)}", last]),
+        "code": "\n".join([*before, *_columns_taken(small), last]),
         "file": name.name,
         "to_come": file is None,
         "needs_us": ending == ".npz",
@@ -36,18 +43,29 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
     }
 
 
-def _columns_taken(small: PrunedForest) -> str:
-    """Return which columns the model takes. As they are quoted, no name can end its line."""
+def _columns_taken(small: PrunedForest) -> list[str]:
+    """Return comments on what the model takes. As they are quoted, no name can end its line."""
     pipeline = None if small.source is None else small.source.pipeline
-    names = small.forest.feature_names
-    count: int | None = small.forest.n_features
+    spec = small.forest.input
+    names, count = spec.feature_names, spec.n_features
     if pipeline is not None:
         names = getattr(pipeline, "feature_names_in_", None)
-        count = getattr(pipeline, "n_features_in_", None)
+        count = getattr(pipeline, "n_features_in_", 0)
+    said = f"X: {count:,} columns, in the order of training" if count else "X: rows as for training"
     if names is not None:
-        return f"X: a table with the columns {listed([str(n) for n in names])}, in this order"
-    columns = "the columns" if count is None else f"{count:,} column{'' if count == 1 else 's'}"
-    return f"X: {columns}, in the order of training"
+        said = f"X: a table with the columns {listed([str(n) for n in names], MAX_NAMES)}"
+        said += ", in this order"
+    if pipeline is None and spec.known_categories and names is not None:
+        with_categories = {names[column]: "category" for column in spec.known_categories}
+        said += f"; if it comes from a CSV file, X = X.astype({with_categories})"
+    return textwrap.wrap(
+        said,
+        LINE,
+        initial_indent="# ",
+        subsequent_indent="#   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _of_xgboost(model_class: str) -> str:

@@ -4,6 +4,7 @@
   const { path, depths, features } = data;
   const $ = (id) => document.getElementById(id);
   const count = (n) => n.toLocaleString("en-US");
+  const size = (p) => `${count(p.nodes)} nodes, ${count(p.trees)} ${p.trees === 1 ? "tree" : "trees"}`;
   const digits = (x) => (x === null ? "–" : Number(x.toPrecision(4)).toString());
   // Plotly reads texts as a kind of HTML; names of features are none.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -59,7 +60,7 @@
     traces.push({
       x: points.map(at), y: points.map((p) => p.error), mode: "markers", customdata: points.map((_, i) => i),
       marker: { color: colour("--blue"), size: 7, opacity: points.map((p) => (p.frontier ? 1 : 0.3)) },
-      text: points.map((p) => `${count(p.nodes)} nodes, ${count(p.trees)} trees<br>error ${digits(p.error)}`),
+      text: points.map((p) => `${size(p)}<br>error ${digits(p.error)}`),
       hovertemplate: "%{text}<extra></extra>", showlegend: false,
     });
     const full = path.full;
@@ -67,7 +68,7 @@
       traces.push({
         x: [at(full)], y: [full.error], mode: "markers", name: "full model",
         marker: { color: colour("--grey"), size: 12, symbol: "diamond" },
-        hovertemplate: `full model<br>${count(full.nodes)} nodes, ${count(full.trees)} trees<br>error ${digits(full.error)}<extra></extra>`,
+        hovertemplate: `full model<br>${size(full)}<br>error ${digits(full.error)}<extra></extra>`,
       });
     }
     const taken = points[named.get("this model")];
@@ -162,10 +163,13 @@
       element("dd", value, list);
     }
     // What a command finds within a budget may be another model as large as this one.
-    $("panel-how").textContent = path.command === null ? "To get it:" : "To get one of this size:";
-    const shrinkage = point.shrinkage === null ? "" : ` --shrinkage ${point.shrinkage}`;
-    $("panel-call").textContent = path.command === null ? `small = path[${shown}]`
-      : point.nodes >= 3 ? `${path.command} --max-nodes ${point.nodes}${shrinkage}` : "A constant: no tree is left.";
+    $("panel-how").textContent = path.by_command ? "To get one of this size:" : "To get it:";
+    $("panel-call").replaceChildren();
+    const words = (point.call ?? "A constant: no tree is left.").split(" ");
+    for (const [i, word] of words.entries()) {
+      if (i) $("panel-call").append(" ");
+      element("span", word, $("panel-call")); // so that lines do not end within --max-nodes
+    }
     const place = neighbour(-1);
     $("smaller").disabled = place === null;
     $("larger").disabled = neighbour(1) === null;
@@ -252,9 +256,10 @@
       kept.push(shown);
       update();
     });
-    $("path-chart").addEventListener("keydown", (event) => {
+    document.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (step) {
+      // What is wider than its place is scrolled with the same keys.
+      if (step && !event.target.closest(".scroll, pre")) {
         event.preventDefault();
         walk(step);
       }

@@ -14,7 +14,7 @@ from forestprune.pruned import PrunedForest, file_size
 from forestprune.report.features import feature_summary
 from forestprune.report.loading import how_to_load
 from forestprune.report.timing import first_rows, n_rows, prediction_times
-from forestprune.report.tradeoff import tradeoff
+from forestprune.report.tradeoff import Call, tradeoff
 from forestprune.report.trees import drawn_trees
 from forestprune.report.versions import versions
 from forestprune.source import Source
@@ -50,8 +50,8 @@ class About:
         What to think of before the error of the full model on them is believed.
     warnings : sequence of str
         What was warned of when the model was made.
-    command : str or None
-        The command that prunes this model, less how small it shall be; None in Python.
+    call : function or None
+        Returns the command for a model of some nodes and some shrinkage; None in Python.
     """
 
     title: str | None = None
@@ -61,7 +61,7 @@ class About:
     held_out: str = _HELD_OUT
     caution: str | None = None
     warnings: Sequence[str] = ()
-    command: str | None = None
+    call: Call | None = None
 
 
 def summarise(
@@ -100,7 +100,7 @@ def summarise(
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
         "error": _error(path, place, small, about, X, y, sample_weight),
-        "path": tradeoff(path, place) | {"command": about.command},
+        "path": tradeoff(path, place, about.call),
         "depths": _depths(full, small),
         "features": feature_summary(full, small.forest),
         "trees": drawn_trees(small),

@@ -1,17 +1,25 @@
 """The points of a path, and those of them that a reader looks for."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from forestprune.path import Budget, PruningPath
 
+Call = Callable[[int, float | None], str]
+"""From a number of nodes, and a shrinkage, to the command that gets such a model."""
 
-def tradeoff(path: PruningPath, place: int) -> dict[str, Any]:
+_LEAST = 3
+"""Nodes of the smallest tree."""
+
+
+def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[str, Any]:
     """Return the points of a path for a chart: sizes, errors, which to mark.
 
     Errors are 1 - R squared on rows held out if the path has them, else on the rows that it was
-    made with; `held_out` says which. A point is on the frontier if no smaller one is as good.
+    made with; `held_out` says which. A point is on the frontier if no smaller one is as good. Its
+    `call` is how to get it; None if a command cannot, because there is no tree.
     """
     validation = path.validation
     errors = path.losses if validation is None else 1.0 - validation.scores
@@ -28,11 +36,13 @@ def tradeoff(path: PruningPath, place: int) -> dict[str, Any]:
             "standard_error": None if spread is None else float(spread[i]),
             "frontier": bool(on_frontier[i]),
             "shrinkage": path.points[i].report.get("shrinkage"),
+            "call": f"small = path[{i}]" if call is None else _called(path, i, call),
         }
         for i in range(len(path))
     ]
     return {
         "held_out": validation is not None,
+        "by_command": call is not None,
         # Then what it says itself was the target, or might as well have been.
         "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
         "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
@@ -45,6 +55,11 @@ def tradeoff(path: PruningPath, place: int) -> dict[str, Any]:
         },
         "marks": marks(path, place, errors),
     }
+
+
+def _called(path: PruningPath, place: int, call: Call) -> str | None:
+    nodes = int(path.n_nodes[place])
+    return call(nodes, path.points[place].report.get("shrinkage")) if nodes >= _LEAST else None
 
 
 def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
