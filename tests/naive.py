@@ -170,7 +170,13 @@ def cut_value(root, row, depth, dtype):
 
 
 def intercept(roots, scale, base):
-    return np.array(base) + sum(s * np.array(r.value) for s, r in zip(scale, roots, strict=True))
+    """Return the constant with more digits than float64 has: predictions may differ in the last."""
+    values = [s * exactly(r.value) for s, r in zip(scale, roots, strict=True)]
+    return exactly(base) + sum(values)
+
+
+def exactly(numbers):
+    return np.array(numbers, dtype=np.longdouble)
 
 
 def contribution(root, X, scale, depth, dtype):
@@ -204,7 +210,7 @@ def layer_costs(roots, weighting):
 
 
 def variance(y, row_weights):
-    mean = np.average(y, axis=0, weights=row_weights)
+    mean = np.average(exactly(y), axis=0, weights=row_weights)
     return float(np.average(((y - mean) ** 2).sum(axis=1), weights=row_weights))
 
 
