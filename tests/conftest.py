@@ -15,6 +15,7 @@ if INTERPRETED:
         "test_baselines.py",
         "test_catboost.py",
         "test_cli.py",
+        "test_cli_cautions.py",
         "test_damaged_files.py",
         "test_demo.py",
         "test_estimators.py",
