@@ -344,6 +344,9 @@ def test_nothing_within_a_budget_is_told():
     validation = {"X_val": X_VAL, "y_val": Y_VAL, "n_alphas": 5}
     with pytest.warns(UserWarning, match="A constant comes within tolerance=9 of the full model"):
         fp.prune(FOREST, X, Y, tolerance=9, **validation)
+    useless = {"X_val": X_VAL, "y_val": np.random.default_rng(0).normal(size=len(Y_VAL))}
+    with pytest.warns(UserWarning, match="A constant does best on the validation rows"):
+        fp.prune(FOREST, X, Y, max_nodes=5000, n_alphas=5, **useless)
     few = {"X_val": X_VAL[:3], "y_val": [0.0, 1.0, 50.0], "n_alphas": 5}
     with pytest.warns(UserWarning, match="within one standard error of the best model"):
         fp.prune(FOREST, X, Y, one_standard_error=True, **few)

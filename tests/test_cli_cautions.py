@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import forestprune as fp
 from forestprune.cli.app import app
 from forestprune.cli.overlap import rows_among
-from forestprune.cli.rows import Rows
+from forestprune.cli.rows import SOME, Rows
 
 pytest.importorskip("pyarrow")
 
@@ -115,6 +115,45 @@ def test_training_rows_to_choose_by_and_others_to_prune_with(shop, tmp_path):
             assert swapped == (validation == names[0])
 
 
+def test_rows_by_chance_are_not_said_to_be_swapped(shop, tmp_path):
+    rows = pd.concat([pd.read_csv(shop / name) for name in ("rows.csv", "others.csv")] * 20)
+    rows.sort_values("y").to_csv(tmp_path / "sorted.csv", index=False)
+    args = ["prune", shop / "model.npz", tmp_path / "sorted.csv", "--target", "y", "--alpha", 1]
+    said = succeeds(*args, "--holdout", 0.5, "--out", tmp_path / "s.npz").stderr
+    assert "training rows?" not in said
+    assert "among those to prune with" not in said  # all are, by chance
+
+
+def test_rows_without_weight_say_nothing(shop, tmp_path):
+    rows = pd.read_csv(shop / "rows.csv").assign(w=0.0)
+    many = pd.concat([rows] * 30).reset_index(drop=True)
+    many.loc[1, "w"] = many.loc[2, "w"] = 1.0  # neither of which is among some of the rows
+    assert not many["w"].to_numpy()[:: -(-len(many) // SOME)].any()
+    many.to_csv(tmp_path / "many.csv", index=False)
+    pd.read_csv(shop / "others.csv").assign(w=1.0).to_csv(tmp_path / "val.csv", index=False)
+    more = pd.concat([pd.read_csv(tmp_path / "val.csv")] * 2)
+    more.to_csv(tmp_path / "val.csv", index=False)
+    args = ["prune", shop / "model.npz", tmp_path / "many.csv", "--target", "y", "--weight", "w"]
+    validation = ["--validation", tmp_path / "val.csv", "--max-nodes", 15]
+    assert "training rows?" not in succeeds(*args, *validation, "-o", tmp_path / "s.npz").stderr
+
+
+def test_some_rows_are_spread_over_all():
+    rows = Rows(np.arange(5000)[:, np.newaxis], np.arange(5000.0), None)
+    before = rows.some()
+    assert 1500 < len(before) <= SOME
+    assert before.y[-1] > 4990
+    assert rows.hand_over().shape == (5000, 1)
+    assert len(rows) == 5000
+    np.testing.assert_array_equal(rows.some().X, before.X)
+    np.testing.assert_array_equal(rows.some().X[:, 0], rows.some().y)
+
+
+def test_cells_that_cannot_be_compared_are_no_reason_to_stop():
+    cells = pd.DataFrame({"a": [[1, 2], [3]]})
+    assert rows_among(Rows(cells, None, None), Rows(cells, None, None)) == 0
+
+
 # Where no tree is left
 
 
@@ -122,7 +161,6 @@ def test_training_rows_to_choose_by_and_others_to_prune_with(shop, tmp_path):
     ("options", "said"),
     [
         (["--tolerance", 5], "A constant comes within --tolerance 5.0 of the full model"),
-        (["--max-bytes", 1], "keeps to --max-bytes 1"),
         (["--alpha", 1e9], "no tree is left at --alpha 1e+09: a smaller one keeps more."),
     ],
 )
@@ -174,6 +212,53 @@ def run(*args):
     command = [sys.executable, "-m", "forestprune", *map(str, args)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
+
+
+# Categories
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """Return a folder with a model that knows stores 1, 2 and 3."""
+    xgboost = pytest.importorskip("xgboost")
+    folder = tmp_path_factory.mktemp("stores")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"store": rng.integers(1, 4, 300), "size": rng.normal(size=300)})
+    y = X["size"] + 2.0 * (X["store"] == 2)
+    model = xgboost.XGBRegressor(n_estimators=10, enable_categorical=True)
+    model.fit(X.astype({"store": "category"}), y)
+    if not any(fp.Forest.from_model(model).input.categories or ()):
+        pytest.skip("this XGBoost does not keep the names of categories")
+    model.save_model(folder / "m.json")
+    X.assign(y=y).to_csv(folder / "rows.csv", index=False)
+    return folder
+
+
+def pruned_stores(stores, folder, table, *more):
+    args = ["prune", stores / "m.json", table, "--target", "y", "--max-nodes", 20]
+    return call(*args, "--out", folder / "s.json", *more)
+
+
+def test_whole_numbers_with_gaps_are_categories_still(stores, tmp_path):
+    pytest.importorskip("plotly")
+    rows = pd.read_csv(stores / "rows.csv")
+    rows.loc[::7, "store"] = np.nan
+    rows.to_csv(tmp_path / "gaps.csv", index=False)
+    result = pruned_stores(stores, tmp_path, tmp_path / "gaps.csv", "--report", tmp_path / "r.html")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_cell_that_is_wrong_is_named(stores, tmp_path):
+    rows = pd.read_csv(stores / "rows.csv").astype({"store": object})
+    rows.loc[4, "store"] = "red"
+    rows.to_csv(tmp_path / "red.csv", index=False)
+    said = pruned_stores(stores, tmp_path, tmp_path / "red.csv").stderr
+    assert "has 'red' in row 5, a category that the model has not seen in training" in said
+    assert "it knows 1, 2, 3. Leave such rows out (1 of 300)" in said
+    rows = pd.read_csv(stores / "rows.csv").astype({"store": str})
+    rows.to_parquet(tmp_path / "text.parquet")
+    said = pruned_stores(stores, tmp_path, tmp_path / "text.parquet").stderr
+    assert "but the model knows 1, 2, 3: write them as numbers, or as text" in said
 
 
 # Calls that are nearly right

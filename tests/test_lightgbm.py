@@ -544,6 +544,19 @@ def test_categories_have_names_though_other_columns_are_not_used():
     assert "# colour: " in small.to_formula()
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_categories_of_one_column_are_not_taken_for_those_of_another(first):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"store": rng.integers(first, 4, 400), "size": rng.normal(size=400)})
+    X["colour"] = pd.Categorical(rng.choice(["red", "green", "blue", "x"], size=400))
+    y = X["size"] + 3.0 * (X["store"] == 2) + (X["colour"] == "red")
+    model = regressor(n_estimators=5, min_child_samples=5, min_data_per_group=5)
+    forest = fp.Forest.from_model(model.fit(X, y, categorical_feature=["store"]))
+    assert forest.input.truncated == (0,)
+    assert forest.input.known_categories == {}
+    assert "store in {2}" in to_text(forest)
+
+
 def test_frames_that_mark_other_columns_are_refused(frame):
     X, y = frame
     forest = fp.Forest.from_model(train(X, y, categorical_feature="auto"))

@@ -128,6 +128,17 @@ def test_panel_begins_with_this_model(opened, path):
     assert panel(opened)["trees"] == f"{small.n_trees:,}"
 
 
+def test_arrow_keys_walk_along_the_line(opened, path):
+    body = opened.find_element(By.TAG_NAME, "body")
+    before = int(panel(opened)["nodes"].replace(",", ""))
+    body.send_keys(Keys.ARROW_LEFT)
+    assert int(panel(opened)["nodes"].replace(",", "")) < before
+    body.send_keys(Keys.ARROW_RIGHT)
+    assert int(panel(opened)["nodes"].replace(",", "")) == before
+    body.send_keys(Keys.SHIFT + Keys.ARROW_LEFT)
+    assert int(panel(opened)["nodes"].replace(",", "")) == before
+
+
 def test_clicking_a_point_shows_it(opened, path):
     before = panel(opened)
     place = int(np.argmin(np.abs(path.n_nodes - 20)))

@@ -141,6 +141,9 @@ def test_next_to_nothing_is_zero():
     assert "if x0 <= 0, else" in to_text(forest)
     assert "if x1 < 0, else" in to_text(forest)
     assert "1.0000000180025095e-35" in to_formula(forest)
+    both = built([split(0, x, leaf(-1.0), leaf(1.0)) for x in (-tiny, tiny, 2.5000000000000004)])
+    for condition in ("x0 < 0", "x0 <= 0", "x0 <= 2.5"):
+        assert f"if {condition}, else" in to_text(both, digits=3)
 
 
 def test_what_is_below_a_whole_number_is_not_rounded_up_to_it():

@@ -105,12 +105,15 @@ def candidates(
     path = validated(PruningPath(opened.source, tuple(points)), held_out, how.n_jobs)
     taken = path.choose(budget, wanted.tolerance, wanted.one_standard_error, path.validation)
     if not path.n_trees[taken]:
-        warn_caller(_why_constant(wanted, how), UserWarning)
+        warn_caller(_why_constant(path, wanted, how), UserWarning)
     return path, taken
 
 
-def _why_constant(wanted: Wanted, options: Options) -> str:
+def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
     """Return why no tree is left, and what to do about it."""
+    budget, trees = wanted.budget, np.flatnonzero(path.n_trees)
+    if not trees.size:
+        return "No tree of the model is worth anything to these rows: a constant is left."
     if wanted.tolerance is not None:
         return (
             f"A constant comes within tolerance={wanted.tolerance} of the full model: no tree is "
@@ -118,17 +121,19 @@ def _why_constant(wanted: Wanted, options: Options) -> str:
         )
     if wanted.one_standard_error:
         return (
-            "A constant comes within one standard error of the best model: no tree is left. Give "
-            "more validation rows, or a tolerance."
+            f"A constant comes within one standard error of the best model"
+            f"{f' within {budget}' if budget else ''}: no tree is left. Give more validation rows, "
+            f"or a tolerance{', or allow more' if budget else ''}."
         )
-    if not wanted.budget:
+    smallest = path[int(trees[np.argmin(path.n_nodes[trees])])]
+    if budget.allows(smallest):
         return "A constant does best on the validation rows: no tree is left."
     remedies = "Allow more"
     if not options.new_values and options.polish is None:
         remedies += (
             ", or refit leaves (rule='subtree') or weights (polish='ridge'), so that fewer trees do"
         )
-    return f"Only a constant keeps to {wanted.budget}: no tree is left. {remedies}."
+    return f"Only a constant keeps to {budget}: no tree is left. {remedies}."
 
 
 def open_model(

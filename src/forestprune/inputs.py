@@ -57,6 +57,8 @@ class InputSpec:
     marked_categories : tuple of tuple, or None
         In place of `categories`: those of the columns that a data frame marks as categorical, in
         the order of these columns. Which columns they are is up to the frame.
+    marked_columns : tuple of int
+        Which columns they were in training, if that is known.
     numbers : {"codes", "values"}
         Whether numbers in a column with categories are codes already, or categories.
     unseen : {"missing", "refuse"}
@@ -80,6 +82,7 @@ class InputSpec:
     ensure_all_finite: bool | Literal["allow-nan"] = "allow-nan"
     categories: tuple[Categories | None, ...] | None = None
     marked_categories: tuple[Categories, ...] | None = None
+    marked_columns: tuple[int, ...] = ()
     numbers: Literal["codes", "values"] = "codes"
     unseen: Literal["missing", "refuse"] = "missing"
     truncated: tuple[int, ...] = ()
@@ -134,7 +137,7 @@ class InputSpec:
         )
         missing = self.missing_number
         yield "missing_number", missing is None or isinstance(missing, float), "None or a float"
-        for name in ("truncated", "zero_is_missing"):
+        for name in ("marked_columns", "truncated", "zero_is_missing"):
             columns = getattr(self, name)
             sound = isinstance(columns, tuple) and all(
                 type(column) is int and 0 <= column < n for column in columns
@@ -188,8 +191,8 @@ class InputSpec:
         """Categories by the number of their column, as far as it is known which column has them."""
         marked = self.marked_categories
         if marked:
-            there = len(marked) == len(self.truncated)
-            return dict(zip(self.truncated, marked, strict=True)) if there else {}
+            known = len(marked) == len(self.marked_columns)
+            return dict(zip(self.marked_columns, marked, strict=True)) if known else {}
         by_column = enumerate(self.categories or ())
         return {column: known for column, known in by_column if known is not None}
 

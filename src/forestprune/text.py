@@ -204,8 +204,7 @@ class _Rounding:
 
     def threshold(self, condition: Condition) -> tuple[str, str]:
         """Return how a feature is compared, and with which number."""
-        text = _number(condition.threshold, self._thresholds.get(condition.feature))
-        return rounded_sign(condition.threshold, float(text)), text
+        return _compared(condition.threshold, self._thresholds.get(condition.feature))
 
 
 def _number(x: float, digits: int | None) -> str:
@@ -221,9 +220,15 @@ def _number(x: float, digits: int | None) -> str:
 def _digits_to_tell_apart(numbers: set[float], least: int) -> int:
     """Return to how many digits numbers can be rounded without becoming the same."""
     digits = least
-    while digits < _ALL_DIGITS and len({_number(x, digits) for x in numbers}) < len(numbers):
+    while digits < _ALL_DIGITS and len({_compared(x, digits) for x in numbers}) < len(numbers):
         digits += 1
     return digits
+
+
+def _compared(threshold: float, digits: int | None) -> tuple[str, str]:
+    """Return how x is compared with a threshold, and the threshold as it is written."""
+    text = _number(threshold, digits)
+    return rounded_sign(threshold, float(text)), text
 
 
 # In words

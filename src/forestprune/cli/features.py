@@ -30,6 +30,8 @@ class Features:
         By the number of a column what stands in it, if these are categories.
     marked : sequence or None
         In place of these: the categories of columns of which the model only knows the order.
+    likely : sequence of int
+        Which columns these probably are.
     underscores : bool
         Whether its names have underscores in place of spaces.
     refuses_unseen : bool
@@ -41,6 +43,7 @@ class Features:
     dtype: str | None = None
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     marked: Sequence[Sequence[Any]] = ()
+    likely: Sequence[int] = ()
     underscores: bool = False
     refuses_unseen: bool = False
 
@@ -54,12 +57,14 @@ class Features:
             return cls(None if names is None else [str(name) for name in names], count)
         spec = source.forest.input
         known = spec.known_categories
+        marked = () if known else spec.marked_categories or ()
         return cls(
             spec.feature_names,
             spec.n_features,
             spec.dtype,
             known,
-            () if known else spec.marked_categories or (),
+            marked,
+            spec.truncated if len(spec.truncated) == len(marked) else (),
             spec.underscores,
             spec.unseen == "refuse",
         )

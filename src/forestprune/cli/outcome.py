@@ -52,9 +52,11 @@ def doubt(work: Work, full_score: float | None) -> str | None:
             f"the model itself does worse than a constant on the rows held out (R squared "
             f"{full_score:.4g}): does --target name the column that it was trained to predict?"
         )
-    from forestprune.cli.scores import first_score
+    if work.division.file is None or work.held_out is None:
+        return None
+    from forestprune.cli.scores import ENOUGH, score_of_some
 
-    here = first_score(work)
+    here = score_of_some(work) if len(work.held_out) >= ENOUGH else None
     if here is not None and 1.0 - full_score < MUCH_LESS * (1.0 - here):
         return (
             f"the model does far better on the rows held out (R squared {full_score:.4g}) than on "

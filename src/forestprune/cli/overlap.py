@@ -10,8 +10,14 @@ from forestprune.cli.rows import Rows
 
 
 def rows_among(some: Rows, others: Rows) -> int:
-    """Return how many of some rows are among others too, features and target."""
-    return int(np.isin(_keys(some), _keys(others)).sum())
+    """Return how many of some rows are among others too, features and target.
+
+    0 if that cannot be said, because cells hold lists or the like.
+    """
+    try:
+        return int(np.isin(_keys(some), _keys(others)).sum())
+    except TypeError:
+        return 0
 
 
 def _keys(rows: Rows) -> NDArray[np.uint64]:

@@ -1,7 +1,7 @@
 """Reports from the command line: what is checked first, what is put on record."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,11 +39,12 @@ class Asked:
     how: How
     given: Given
 
-    def command(self, file: Path, small: Path | None) -> str:
+    def command(self, file: Path, small: Path | None, title: str | None) -> str:
         """Return the command that was given: for a report in `file`, and perhaps a small model."""
         groups = (self.given, self.how, self.size)
         if small is None:
-            return written_down("report", self.files, file.name, *groups)
+            words = written_down("report", self.files, file.name, *groups)
+            return words if title is None else f"{words} --title {shlex.quote(title)}"
         page = f"--report {shlex.quote(file.name)}"
         return f"{written_down('prune', self.files, small.name, *groups)} {page}"
 
@@ -52,19 +53,25 @@ class Asked:
         like = Path(f"small{self.files.model.suffix}") if small is None else small
         size = Size(
             max_nodes=nodes,
+            max_trees=self.size.max_trees if self.how.polish == "subset" else None,
             max_depth=self.size.max_depth,
             shrinkage=self.size.shrinkage if shrinkage is None else [shrinkage],
         )
+        given = self.given
+        if not given.division(self.size.share):  # else some rows would be held out by default
+            given = replace(given, holdout=0.0)
         out = f"{like.stem}-{nodes}{like.suffix}"
-        return written_down("prune", self.files, out, self.given, self.how, size)
+        return written_down("prune", self.files, out, given, self.how, size)
 
-    def record(self, work: Work, point: "Point", file: Path, small: Path | None) -> dict[str, Any]:
+    def record(
+        self, work: Work, point: "Point", file: Path, small: Path | None, title: str | None
+    ) -> dict[str, Any]:
         """Return what a report puts on record: what was read, what was asked, what was chosen."""
         rows = f"{len(work.rows):,}"
         if work.held_out is not None:
             rows += f", and {len(work.held_out):,} others: {work.division}"
         return {
-            "command": self.command(file, small),
+            "command": self.command(file, small, title),
             "rows to prune with": rows,
             "target": ", ".join(work.targets) or "the model's own predictions",
             "alpha taken": f"{point.alpha:g}",
@@ -105,7 +112,7 @@ def write_report(
     check_new_file(file, force=force)  # it may have come about meanwhile
     about = About(
         title=title or f"{asked.files.model.name}, made small",
-        options=asked.record(work, path.points[place], file, small),
+        options=asked.record(work, path.points[place], file, small, title),
         warnings=warnings,
         model_bytes=n_bytes,
         small_file=small,

@@ -24,8 +24,8 @@ from forestprune.cli.optional import import_pandas, release_memory
 from forestprune.cli.tables import Table
 from forestprune.frames import listed
 
-FIRST = 2_000
-"""Rows that are not forgotten, to measure with how long models take to predict."""
+SOME = 2_000
+"""Rows that are not forgotten, to measure with how long models take to predict, and how well."""
 
 _NO_CATEGORIES = " (the model knows no categories for it)"
 
@@ -50,13 +50,27 @@ class Rows:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def _spread(self) -> slice:
+        # From end to end, since files may be sorted.
+        return slice(None, None, -(-self._size // SOME))
+
     def hand_over(self) -> Any:
-        """Return the features, and forget them but for the first rows.
+        """Return the features, and forget them but for those of some rows.
 
         They are needed until each row was sent down the trees, and may take as much as all else.
         """
-        X, self.X = self.X, self.X[:FIRST].copy()
+        X, self.X = self.X, self.X[self._spread].copy()
         return X
+
+    def some(self) -> "Rows":
+        """Return some rows, whether the others were forgotten or not."""
+        of_all = len(self.X) == self._size
+        return Rows(
+            self.X[self._spread] if of_all else self.X,
+            None if self.y is None else self.y[self._spread],
+            None if self.weight is None else self.weight[self._spread],
+        )
 
 
 @dataclass(frozen=True)
@@ -200,7 +214,7 @@ class Reader:
             for j in categories:
                 _check_seen(frame[names[j]], self.features.categories[j], path)
         columns = {
-            name: frame[name].astype("category")
+            name: _as_categories(frame[name], self.features.categories.get(j, ()))
             if j in categories
             else _numbers(numbers_of_series, frame[name], name, path, 0, _NO_CATEGORIES)
             for j, name in enumerate(names)
@@ -213,6 +227,8 @@ class Reader:
             return {j for j, known in self.features.categories.items() if known}
         texts = {j for j, name in enumerate(names) if not is_numeric(frame[name])}
         if len(texts) != len(self.features.marked):
+            if self.features.likely:
+                return set(self.features.likely)
             raise CommandError(
                 f"The model takes {len(self.features.marked)} columns of categories and does not "
                 f"say which; {path} has {len(texts)} columns that are not numbers: "
@@ -236,16 +252,36 @@ def _check_once(table: Table, names: list[str], ignored: Sequence[str]) -> None:
         )
 
 
+def _as_categories(column: Any, known: Sequence[Any]) -> Any:
+    """Return a column marked as categories, whole numbers still whole where some are missing."""
+    whole = bool(known) and all(isinstance(category, int) for category in known)
+    if whole and column.dtype.kind == "f":
+        pandas = import_pandas()
+        return column.astype(pandas.CategoricalDtype(list(known)))
+    return column.astype("category")
+
+
 def _check_seen(column: Any, known: Sequence[Any], path: Path) -> None:
     """Refuse a category that the model does not know."""
-    strange = np.flatnonzero((column.notna() & ~column.isin(known)).to_numpy())
-    if known and strange.size:
+    strange = column.notna() & ~column.isin(known)
+    if not strange.any():
+        return
+    # Where one cell is text all are, and what is only written differently is not what is wrong.
+    unknown = strange & ~column.astype(str).isin(list(map(str, known)))
+    row = int(np.flatnonzero((unknown if unknown.any() else strange).to_numpy())[0])
+    entry = column.iloc[row]
+    said = repr(entry.item() if hasattr(entry, "item") else entry)
+    where = f"Column {column.name!r} of {path} has {said} in row {row + 1:,}"
+    if not unknown.any():
         raise CommandError(
-            f"Column {column.name!r} of {path} has a category that the model has not seen in "
-            f"training, {str(column.iloc[strange[0]])!r} in row {strange[0] + 1:,}; it knows "
-            f"{listed(known)}. Leave such rows out ({strange.size:,} of {len(column):,}), or give "
-            "them a category that it knows."
+            f"{where}, but the model knows {listed(known)}: write them as numbers, or as text, as "
+            "they were in training."
         )
+    raise CommandError(
+        f"{where}, a category that the model has not seen in training; it knows {listed(known)}. "
+        f"Leave such rows out ({int(unknown.sum()):,} of {len(column):,}), or give them a category "
+        "that it knows."
+    )
 
 
 def _parts(shares: Shares | None, n_rows: int, path: Path) -> Parts:

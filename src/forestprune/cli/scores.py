@@ -1,4 +1,4 @@
-"""How the full and the small model do on rows that were held out."""
+"""How the full and the small model do, above all on rows that were held out."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +24,13 @@ def scores(work: "Work", small: "PrunedForest") -> tuple[float | None, float | N
     return _score(target, full, rows.weight), _score(target, small.predict(rows.X), rows.weight)
 
 
-def first_score(work: "Work") -> float | None:
-    """Return R squared of the full model on the first of the rows to prune with, if they tell."""
-    from forestprune.cli.rows import FIRST
-
-    X, y, weight = (
-        None if part is None else part[:FIRST]
-        for part in (work.rows.X, work.rows.y, work.rows.weight)
-    )
-    if y is None or len(y) < ENOUGH or not y.std():
+def score_of_some(work: "Work") -> float | None:
+    """Return R squared of the full model on some of the rows to prune with, if they tell."""
+    rows = work.rows.some()
+    weighed = rows.weight is None or bool(rows.weight.any())
+    if rows.y is None or len(rows) < ENOUGH or not weighed or not rows.y.std():
         return None
-    return _score(y, work.source.original.predict(work.source.transform(X)), weight)
+    return _score(rows.y, work.source.original.predict(work.source.transform(rows.X)), rows.weight)
 
 
 def _score(target: Any, said: Any, weight: Any) -> float:

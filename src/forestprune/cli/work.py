@@ -72,7 +72,7 @@ class Work:
     targets : sequence of str
         The columns to predict; none for the model's own predictions.
     repeated : int
-        How many of them are among the rows to prune with too.
+        How many rows of a file of their own are among those to prune with, too.
     """
 
     source: "Source"
@@ -133,7 +133,7 @@ class Work:
                 "too: what does best on them may do so because it has seen them. Give others with "
                 "--validation."
             )
-        elif self.caution is not None:
+        if self.caution is not None:
             lines.append(self.caution)
         return lines
 
@@ -164,7 +164,9 @@ def prepare(
     if held_out is None:
         return Work(source, rows, None, division, targets)
     _check_spread(held_out)
-    return Work(source, rows, held_out, division, targets, rows_among(held_out, rows))
+    # Of one file, rows that are equal are equal by chance.
+    repeated = 0 if division.file is None else rows_among(held_out, rows)
+    return Work(source, rows, held_out, division, targets, repeated)
 
 
 def _check_spread(rows: "Rows") -> None:

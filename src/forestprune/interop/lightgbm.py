@@ -262,23 +262,40 @@ def _input_of(forest: Forest, text: ModelText) -> InputSpec:
     # Names that LightGBM or pandas made up are none.
     made_up = names in ([f"Column_{j}" for j in range(n)], [str(j) for j in range(n)])
     marked = text.pandas_categorical or ()
-    declared = {
-        column
-        for column, info in enumerate(str(text.header.get("feature_infos", "")).split(" "))
-        if info[:1] in tuple("-0123456789")  # a column of numbers has a range, such as [0:1]
-    }
-    if marked and len(declared) == len(marked) and truncated <= declared:
-        truncated = declared  # those of which no split is left, too: then all have a name
     return InputSpec(
         n_features=n,
         feature_names=None if made_up else tuple(names),
         underscores=True,
         ensure_all_finite=False,
         marked_categories=tuple(map(tuple, marked)),
+        marked_columns=_marked_columns(text, [len(categories) for categories in marked]),
         truncated=tuple(sorted(truncated)),
         zero_is_missing=tuple(sorted(zero)),
         sparse="zero",
     )
+
+
+def _marked_columns(text: ModelText, sizes: list[int]) -> tuple[int, ...]:
+    """Return which columns a data frame marked as categorical; none if that is not certain.
+
+    The file has their categories, but not which columns they were. Columns of categories list their
+    codes, such as -1:0:2:1, where others have a range, such as [0:1]; but a frame may have marked
+    others than were taken for categories, then numbers from 0 on. So the former must list such
+    codes, and none of the latter may have just their range.
+    """
+    infos = str(text.header.get("feature_infos", "")).split(" ")
+    codes = {
+        column: set(info.split(":")) - {"-1"}
+        for column, info in enumerate(infos)
+        if info[:1] in tuple("-0123456789")
+    }
+    if len(codes) != len(sizes) or {f"[0:{size - 1}]" for size in sizes} & set(infos):
+        return ()
+    sound = all(
+        "0" in listed and listed <= set(map(str, range(size)))
+        for listed, size in zip(codes.values(), sizes, strict=True)
+    )
+    return tuple(codes) if sound else ()
 
 
 def _not_plain(name: str, param: Any) -> Any:

@@ -56,8 +56,8 @@ def _columns_taken(small: PrunedForest) -> list[str]:
         said = f"X: a table with the columns {listed([str(n) for n in names], MAX_NAMES)}"
         said += ", in this order"
     if pipeline is None and spec.known_categories and names is not None:
-        with_categories = {names[column]: "category" for column in spec.known_categories}
-        said += f"; if it comes from a CSV file, X = X.astype({with_categories})"
+        with_categories = [names[column] for column in spec.known_categories]
+        said += f"; of dtype category: {listed(with_categories, MAX_NAMES)}"
     return textwrap.wrap(
         said,
         LINE,

@@ -259,7 +259,8 @@
     document.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       // What is wider than its place is scrolled with the same keys.
-      if (step && !event.target.closest(".scroll, pre")) {
+      const more = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
+      if (step && !more && !event.target.closest(".scroll, pre")) {
         event.preventDefault();
         walk(step);
       }
