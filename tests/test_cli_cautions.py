@@ -83,9 +83,12 @@ def test_rows_to_choose_by_that_are_pruned_with_are_noticed(copied, spoken_of, s
     count = int(copied * len(others))
     mixed = pd.concat([rows[:count], others[count:]])
     mixed[list("yedcba")].to_csv(tmp_path / "mixed.csv", index=False)
-    args = prune(shop, "--max-nodes", 15, "--out", tmp_path / "s.npz")
-    said = succeeds(*args, "--validation", tmp_path / "mixed.csv").stderr
-    assert (f"{count} of the 80 rows held out are among those to prune with" in said) == spoken_of
+    args = [*prune(shop, "--max-nodes", 15)[1:], "--validation", tmp_path / "mixed.csv"]
+    noted = f"{count} of the 80 rows held out are among those to prune with"
+    for command in (["prune", "--out", tmp_path / "s.npz", "--report"], ["report", "--out"]):
+        page = tmp_path / f"{command[0]}.html"
+        said = succeeds(*command, page, *args).stderr
+        assert (noted in said) == (noted in page.read_text("utf-8")) == spoken_of
 
 
 def test_equal_rows_are_found_as_one_would():

@@ -6,7 +6,7 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import Node
 from sklearn.datasets import make_friedman1
@@ -75,14 +75,8 @@ def test_what_is_known_of_a_tree_is_what_its_rows_say(case, data):
 @given(case=cases(), alpha=alphas)
 def test_no_single_tree_can_improve_the_result(case, alpha):
     descent = Descent(case.pose())
-    if not descent.descend(alpha, 10_000):
-        # Where a cut tree says much more than its penalty goes by, weights creep, but they do get
-        # somewhere.
-        assert case.joint is not None
-        before = descent.solution(alpha).objective
-        descent.descend(alpha, 1_000)
-        assert descent.solution(alpha).objective < before
-        reject()
+    # Where a cut tree says much more than its penalty goes by, weights creep.
+    assert descent.descend(alpha, 100_000)
     solution = descent.solution(alpha)
     depths, weights = solution.depths, solution.weights
     reached = naive.objective(case, depths, weights, alpha)

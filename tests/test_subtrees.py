@@ -234,6 +234,11 @@ def test_the_highest_alpha_is_where_the_first_tree_enters(case, shrinkage, data)
     if highest < 1e-6:
         return
     paid = np.ones(case.forest.n_nodes) if costs is None else costs
+    trees = range(case.forest.n_trees)
+    for tree in trees:
+        alone = SubtreeDescent(descent.problem)
+        alone.descend(highest * (1 + 1e-9), 100, held=[other for other in trees if other != tree])
+        assert paid[alone.solution(highest).subtrees.nodes].sum() == 0.0
     descent.descend(highest * (1 + 1e-9), 100)
     kept = paid[descent.solution(highest).subtrees.nodes]
     # What is free is kept at any price, and may make what is paid for in other trees worth more.

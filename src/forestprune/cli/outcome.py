@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from forestprune.cli.work import Work
 
-MUCH_LESS = 0.5
-"""How much less of its error than elsewhere a model has where it was trained, at least."""
-
 if TYPE_CHECKING:
     from rich.table import Table
 
     from forestprune.pruned import PrunedForest
+
+MUCH_LESS = 0.5
+"""How much less of its error than elsewhere a model has where it was trained, at least."""
 
 
 def describe(

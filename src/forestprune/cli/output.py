@@ -85,6 +85,11 @@ class Output:
                 self._said.add(text)
                 say(text)
 
+    def warn(self, *texts: str | None) -> None:
+        """Say what a report should say too."""
+        self.note(*texts)
+        self.warnings += [text for text in texts if text and text not in self.warnings]
+
     def result(self, document: dict[str, Any], *shown: Any) -> None:
         """Print what came out: `document` for machines, what is `shown` for people."""
         try:
@@ -111,10 +116,7 @@ class Output:
                 console.print(part, soft_wrap=isinstance(part, str))
 
     def _show_warning(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        words = describe_warning(message)
-        if words not in self.warnings:
-            self.warnings.append(words)
-        self.note(words)
+        self.warn(describe_warning(message))
 
 
 def describe_warning(message: Warning | str) -> str:

@@ -91,7 +91,7 @@ def path(
         if save is not None and source.pipeline is not None:
             raise CommandError("The path of a pipeline cannot be saved: leave --save out.")
         work = given.read(source, files, division)
-        output.note(*work.described("scoring on"))
+        output.note(*work.described("scoring on"), work.overlap)
         found = api.prune_path(
             source,
             **work.arguments(),

@@ -73,6 +73,7 @@ def prune(
         source = replace(source, ending=out.suffix)
         work = given.read(source, files, division)
         output.note(*work.described(size.use))
+        output.warn(work.overlap)
         path, place = size.choose(work, options, how.points, whole=report is not None)
         small = path[place]
         n_bytes = files.model.stat().st_size
@@ -85,7 +86,7 @@ def prune(
             **describe(work, small, options, full_bytes=n_bytes, small_bytes=out.stat().st_size),
             "asked": size.asked(),
         }
-        output.note(doubt(work, document["full"]["r_squared"]), size.too_small(small))
+        output.warn(doubt(work, document["full"]["r_squared"]), size.too_small(small))
         shown: list[Any] = [f"written to {out}"]
         if report is not None:
             if size.alpha is not None:

@@ -50,11 +50,19 @@ def report(
         source = replace(source, ending=files.model.suffix.lower())
         work = given.read(source, files, division)
         output.note(*work.described(size.use))
+        output.warn(work.overlap)
         path, place = size.choose(work, options, how.points, whole=True)
         small = path[place]
         if size.alpha is not None:
             path, place = size.surroundings(path, work, options, how.points)
         n_bytes = files.model.stat().st_size
+        document = {
+            "model": str(files.model),
+            "report": str(out),
+            **describe(work, small, options, full_bytes=n_bytes, small_bytes=small.n_bytes),
+            "asked": size.asked(),
+        }
+        output.warn(doubt(work, document["full"]["r_squared"]), size.too_small(small))
         write_report(
             out,
             path,
@@ -66,13 +74,6 @@ def report(
             n_bytes=n_bytes,
             title=title,
         )
-        document = {
-            "model": str(files.model),
-            "report": str(out),
-            **describe(work, small, options, full_bytes=n_bytes, small_bytes=small.n_bytes),
-            "asked": size.asked(),
-            "seconds": round(time.perf_counter() - begun, 3),
-        }
-        output.note(doubt(work, document["full"]["r_squared"]), size.too_small(small))
+        document["seconds"] = round(time.perf_counter() - begun, 3)
         shown = [table(document), f"report: {out}"]
     output.result(document, *shown)

@@ -119,23 +119,25 @@ class Work:
             "is: then give rows that it has not seen, with --validation."
         )
 
+    @property
+    def overlap(self) -> str | None:
+        """What to say of rows held out that are pruned with, if these are many."""
+        if self.held_out is None or self.repeated < MANY * len(self.held_out):
+            return None
+        return (
+            f"{self.repeated:,} of the {len(self.held_out):,} rows held out are among those to "
+            "prune with, too: what does best on them may do so because it has seen them. Give "
+            "others with --validation."
+        )
+
     def described(self, use: str) -> list[str]:
         """Return lines that say what rows are used, and for what."""
         towards = "" if self.labelled else ", towards the model's own predictions"
         line = f"pruning with {len(self.rows):,} rows{towards}"
         if self.held_out is None:
             return [f"{line}; none are held out."]
-        count = len(self.held_out)
-        lines = [f"{line}; {use} {count:,} others: {self.division}."]
-        if self.repeated >= MANY * count:
-            lines.append(
-                f"{self.repeated:,} of the {count:,} rows held out are among those to prune with, "
-                "too: what does best on them may do so because it has seen them. Give others with "
-                "--validation."
-            )
-        if self.caution is not None:
-            lines.append(self.caution)
-        return lines
+        lines = [f"{line}; {use} {len(self.held_out):,} others: {self.division}."]
+        return lines if self.caution is None else [*lines, self.caution]
 
 
 def prepare(
