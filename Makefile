@@ -19,7 +19,7 @@ test: .venv/.test
 # skl2onnx is left out: its old versions need older versions of more than the package does. And what
 # pages show is what the newest libraries give: the models that older ones train are others.
 test-oldest: .venv-oldest/.done
-	.venv-oldest/bin/python -m pytest -n 2 --ignore tests/test_onnx.py --ignore tests/test_pages.py
+	.venv-oldest/bin/python -m pytest -n 2 --ignore tests/interop/test_onnx.py --ignore tests/docs/test_pages.py
 
 # Into build/site, to be read without a server or a network. A warning is an error.
 docs: .venv/.docs

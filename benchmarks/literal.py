@@ -9,7 +9,7 @@ from all trees for every block, which the paper leaves open and which is the fas
 import numpy as np
 
 import forestprune as fp
-from forestprune.problem import Problem
+from forestprune.solve.problem import Problem
 
 LEAST = 1e-12
 """A candidate is better if its objective is lower by more than this."""

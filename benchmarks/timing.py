@@ -29,10 +29,10 @@ from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
 
 import forestprune as fp
-from forestprune.descent import Descent
 from forestprune.options import Options
-from forestprune.problem import pose
-from forestprune.solver import Solver
+from forestprune.select.solver import Solver
+from forestprune.solve.layers.descent import Descent
+from forestprune.solve.problem import pose
 
 MEMORY_SCRIPT = """
 import json, re, sys

@@ -10,32 +10,15 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 # on small cases; what goes through them from the outside is left to the compiled run.
 collect_ignore = []
 if INTERPRETED:
+    collect_ignore += ["api", "baselines", "benchmarks", "cli", "docs", "select", "show"]
     collect_ignore += [
-        "test_api.py",
-        "test_baselines.py",
-        "test_catboost.py",
-        "test_cli.py",
-        "test_cli_cautions.py",
-        "test_damaged_files.py",
-        "test_demo.py",
-        "test_estimators.py",
-        "test_examples.py",
-        "test_lightgbm.py",
-        "test_model_files.py",
-        "test_pages.py",
-        "test_paper_studies.py",
-        "test_paper_experiments.py",
-        "test_path.py",
-        "test_plotting.py",
-        "test_report.py",
-        "test_report_browser.py",
-        "test_search.py",
-        "test_sklearn_hist.py",
-        "test_subset.py",
-        "test_subtree_rule.py",
-        "test_text.py",
-        "test_xgboost.py",
+        f"interop/test_{name}.py"
+        for name in (
+            *("catboost", "damaged_files", "lightgbm", "model_files", "sklearn_hist", "xgboost"),
+        )
     ]
+    collect_ignore += ["polish/test_subset.py", "solve/test_search.py"]
+    collect_ignore += ["solve/test_subtree_rule.py"]
 
 settings.register_profile(
     "forestprune",

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from naive import Node, layers, level_order
 
 from forestprune import Forest, InputSpec, encode
-from forestprune.build import RawTree, build_forest
-from forestprune.problem import pose
+from forestprune.forest.build import RawTree, build_forest
+from forestprune.solve.problem import pose
 
 N_FEATURES = 3
 # Numbers that float32 cannot hold, its neighbours, halves that tie, zeros of both signs.

@@ -32,7 +32,7 @@ from units import Settings, run_units, write_table
 
 import forestprune as fp
 from forestprune.options import Options
-from forestprune.solver import Solver
+from forestprune.select.solver import Solver
 
 ALPHA = 1.0
 LIMIT, QUICK_LIMIT = 60.0, 20.0

@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import forestprune as fp
-from forestprune.problem import Problem, pose
+from forestprune.solve.problem import Problem, pose
 
 SOLVED = "solved"
 OVER_TIME = "over the limit"

@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import forestprune as fp
 from forestprune import baselines
-from forestprune.polish import Polisher
-from forestprune.problem import pose
-from forestprune.solver import Point
+from forestprune.polish.polisher import Polisher
+from forestprune.select.solver import Point
+from forestprune.solve.problem import pose
 
 SHRINKAGES = (10.0, 100.0, 1000.0)
 """What validation rows choose from; in the authors' protocol it is the one in the middle."""

@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 import forestprune as fp
-from forestprune.descent import Descent
-from forestprune.encoding import Encoding
 from forestprune.options import Options
-from forestprune.problem import Problem
-from forestprune.search import PATIENCE
-from forestprune.solver import Point, Solver
-from forestprune.steps import measured_steps
+from forestprune.rows.encoding import Encoding
+from forestprune.select.solver import Point, Solver
+from forestprune.solve.layers.descent import Descent
+from forestprune.solve.layers.search import PATIENCE
+from forestprune.solve.layers.steps import measured_steps
+from forestprune.solve.problem import Problem
 
 sys.path.append(str(Path(__file__).parent.parent))  # where it stands with the other benchmarks
 

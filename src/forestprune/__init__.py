@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from forestprune import baselines
     from forestprune.api import prune, prune_path
     from forestprune.datasets import load_wine_quality
-    from forestprune.differences import depth_difference
-    from forestprune.encoding import Encoding, encode
     from forestprune.estimators import ForestPruneRegressor, ForestPruneRegressorCV
     from forestprune.exceptions import ForestPruneError, InvalidForestError, UnsupportedModelError
-    from forestprune.forest import Forest, Origin
-    from forestprune.inputs import InputSpec
+    from forestprune.forest.forest import Forest, Origin
+    from forestprune.forest.inputs import InputSpec
     from forestprune.options import Options
-    from forestprune.path import PruningPath
-    from forestprune.plotting import plot_depths, plot_forest, plot_importance, plot_path
-    from forestprune.pruned import PrunedForest
-    from forestprune.report import write_report
+    from forestprune.rows.differences import depth_difference
+    from forestprune.rows.encoding import Encoding, encode
+    from forestprune.select.path import PruningPath
+    from forestprune.select.pruned import PrunedForest
+    from forestprune.show.plotting import plot_depths, plot_forest, plot_importance, plot_path
+    from forestprune.show.report import write_report
 
 __all__ = [
     "Encoding",
@@ -50,28 +50,28 @@ __all__ = [
 
 # No module may have the name of what it holds: once imported, it would stand in its place.
 _MODULES = {
-    "Encoding": "encoding",
-    "Forest": "forest",
+    "Encoding": "rows.encoding",
+    "Forest": "forest.forest",
     "ForestPruneError": "exceptions",
     "ForestPruneRegressor": "estimators",
     "ForestPruneRegressorCV": "estimators",
-    "InputSpec": "inputs",
+    "InputSpec": "forest.inputs",
     "InvalidForestError": "exceptions",
     "Options": "options",
-    "Origin": "forest",
-    "PrunedForest": "pruned",
-    "PruningPath": "path",
+    "Origin": "forest.forest",
+    "PrunedForest": "select.pruned",
+    "PruningPath": "select.path",
     "UnsupportedModelError": "exceptions",
-    "depth_difference": "differences",
-    "encode": "encoding",
+    "depth_difference": "rows.differences",
+    "encode": "rows.encoding",
     "load_wine_quality": "datasets",
-    "plot_depths": "plotting",
-    "plot_forest": "plotting",
-    "plot_importance": "plotting",
-    "plot_path": "plotting",
+    "plot_depths": "show.plotting",
+    "plot_forest": "show.plotting",
+    "plot_importance": "show.plotting",
+    "plot_path": "show.plotting",
     "prune": "api",
     "prune_path": "api",
-    "write_report": "report",
+    "write_report": "show.report",
 }
 """Where each name is found when it is first asked for: scikit-learn alone takes a second."""
 

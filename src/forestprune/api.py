@@ -4,12 +4,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from forestprune.choosing import Wanted, candidates, open_model
-from forestprune.opening import HeldOut, checked_alphas, validated
 from forestprune.options import Options, require_count
-from forestprune.path import Budget, PruningPath
-from forestprune.pruned import PrunedForest
-from forestprune.solver import Solver
+from forestprune.select.choosing import Wanted, candidates, open_model
+from forestprune.select.opening import HeldOut, checked_alphas, validated
+from forestprune.select.path import Budget, PruningPath
+from forestprune.select.pruned import PrunedForest
+from forestprune.select.solver import Solver
 
 
 def prune(

@@ -13,15 +13,15 @@ from rich.table import Table
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.model_selection import train_test_split
 
-from forestprune import progress
 from forestprune.api import prune_path
 from forestprune.datasets import load_wine_quality
-from forestprune.files import write_atomically
-from forestprune.path import PruningPath
-from forestprune.pruned import PrunedForest, file_size
-from forestprune.report.page import check_installed
-from forestprune.report.timing import prediction_times
-from forestprune.report.write import write_report
+from forestprune.select.path import PruningPath
+from forestprune.select.pruned import PrunedForest, file_size
+from forestprune.show.report.page import check_installed
+from forestprune.show.report.timing import prediction_times
+from forestprune.show.report.write import write_report
+from forestprune.system import progress
+from forestprune.system.files import write_atomically
 
 FOLDER = Path("forestprune-demo")
 """Where the report goes unless somebody says where."""
@@ -152,7 +152,7 @@ def _written(
 
 
 def _save_figure(file: Path, path: PruningPath, pick: PrunedForest) -> Path:
-    from forestprune.plotting import plot_path
+    from forestprune.show.plotting import plot_path
 
     figure: Any = plot_path(path, picks={"in the report": pick}).figure
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -12,12 +12,12 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from forestprune.api import prune, prune_path
+from forestprune.interop.source import Source, is_a
 from forestprune.options import Joint, Options, Polish, Rule, Weighting, require, require_number
-from forestprune.path import Budget, PruningPath, check_quality
-from forestprune.progress import track
-from forestprune.pruned import PrunedForest
-from forestprune.scoring import Validation
-from forestprune.source import Source, is_a
+from forestprune.select.path import Budget, PruningPath, check_quality
+from forestprune.select.pruned import PrunedForest
+from forestprune.select.scoring import Validation
+from forestprune.system.progress import track
 
 
 class _PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """What the paper compares with: other ways to make a fitted tree ensemble small.
 
-Each returns a :class:`~forestprune.path.PruningPath`, or a
-:class:`~forestprune.pruned.PrunedForest`, as :func:`~forestprune.prune_path` and
+Each returns a :class:`~forestprune.select.path.PruningPath`, or a
+:class:`~forestprune.select.pruned.PrunedForest`, as :func:`~forestprune.prune_path` and
 :func:`~forestprune.prune` do, so that budgets, validation and export work the same.
 """
 

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from forestprune.baselines.lasso import lasso_weights
 from forestprune.baselines.setting import Setting
 from forestprune.options import require_count, require_number
-from forestprune.polish import Polisher
-from forestprune.pruned import PrunedForest
-from forestprune.subset import best_subset
-from forestprune.subset_exact import check_solver
-from forestprune.threads import one_blas_thread
+from forestprune.polish.polisher import Polisher
+from forestprune.polish.subset.best_subset import best_subset
+from forestprune.polish.subset.exact import check_solver
+from forestprune.select.pruned import PrunedForest
+from forestprune.system.threads import one_blas_thread
 
 
 def best_trees(

@@ -7,15 +7,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune import kernels
 from forestprune.baselines.setting import Setting
-from forestprune.forest import Forest
-from forestprune.opening import HeldOut, checked_alphas, validated
+from forestprune.forest.checks import seal
+from forestprune.forest.forest import Forest
 from forestprune.options import require_count, require_flag, require_share
-from forestprune.path import PruningPath
-from forestprune.problem import check_target
-from forestprune.progress import track
-from forestprune.subtrees import Subtrees
-from forestprune.tables import Predictions
-from forestprune.validation import seal
+from forestprune.select.opening import HeldOut, checked_alphas, validated
+from forestprune.select.path import PruningPath
+from forestprune.solve.contributions import Predictions
+from forestprune.solve.kept import Subtrees
+from forestprune.solve.problem import check_target
+from forestprune.system.progress import track
 
 
 def cost_complexity(

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from forestprune.baselines.setting import Setting
-from forestprune.opening import HeldOut, validated
 from forestprune.options import require_count, require_flag
-from forestprune.path import PruningPath
+from forestprune.select.opening import HeldOut, validated
+from forestprune.select.path import PruningPath
 
 
 def fewer_trees(

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from forestprune.baselines.setting import Setting
-from forestprune.opening import HeldOut, checked_alphas, validated
 from forestprune.options import require_count, require_flag, require_number, require_share
-from forestprune.path import PruningPath
-from forestprune.polish import Polisher
-from forestprune.threads import one_blas_thread
+from forestprune.polish.polisher import Polisher
+from forestprune.select.opening import HeldOut, checked_alphas, validated
+from forestprune.select.path import PruningPath
+from forestprune.system.threads import one_blas_thread
 
 ROUNDING = 1e-12
 """A weight, or what trees add together, is none if it is a smaller share of the largest."""

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.opening import Opened
-from forestprune.problem import pose
-from forestprune.solver import Point
-from forestprune.subtrees import Subtrees
-from forestprune.tables import Predictions
-from forestprune.validation import seal
+from forestprune.forest.checks import seal
+from forestprune.select.opening import Opened
+from forestprune.select.solver import Point
+from forestprune.solve.contributions import Predictions
+from forestprune.solve.kept import Subtrees
+from forestprune.solve.problem import pose
 
 
 class Setting:

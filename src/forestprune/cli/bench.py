@@ -69,7 +69,8 @@ def _measure(n_rows: int, n_trees: int, max_nodes: int) -> list[dict[str, Any]]:
     from sklearn.datasets import make_friedman1
     from sklearn.ensemble import RandomForestRegressor
 
-    from forestprune import api, progress
+    from forestprune import api
+    from forestprune.system import progress
 
     X, y = make_friedman1(n_rows, noise=_NOISE, random_state=0)
     X_test, y_test = make_friedman1(n_rows, noise=_NOISE, random_state=1)
@@ -122,8 +123,8 @@ def _measured(
     from threadpoolctl import threadpool_limits
 
     from forestprune import api
-    from forestprune.forest import Forest
-    from forestprune.pruned import file_size
+    from forestprune.forest.forest import Forest
+    from forestprune.select.pruned import file_size
 
     with threadpool_limits(1, user_api="openmp"):
         fitting, _ = _timed(lambda: model.fit(*training), 1)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from forestprune import progress
 from forestprune.cli.failures import CommandError
 from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.system import progress
 
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from forestprune.cli.failures import CommandError
 from forestprune.cli.tables import Table
-from forestprune.frames import listed
+from forestprune.forest.frames import listed
 
 if TYPE_CHECKING:
-    from forestprune.source import Source
+    from forestprune.interop.source import Source
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from forestprune.cli.wording import as_flags
 from forestprune.cli.work import HOLDOUT, Division, Work, prepare
 
 if TYPE_CHECKING:
-    from forestprune.source import Source
+    from forestprune.interop.source import Source
 
 
 @dataclass(frozen=True)

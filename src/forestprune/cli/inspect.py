@@ -13,8 +13,8 @@ from forestprune.cli.output import Output
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from forestprune.forest import Forest
-    from forestprune.source import Source
+    from forestprune.forest.forest import Forest
+    from forestprune.interop.source import Source
 
 
 class Reading(StrEnum):

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forestprune import progress
 from forestprune.cli.failures import CommandError, WrongCallError, describe, is_meant_for_users
 from forestprune.cli.trial import silent_libraries, try_to_read
+from forestprune.system import progress
 
 if TYPE_CHECKING:
-    from forestprune.pruned import PrunedForest
-    from forestprune.source import Source
+    from forestprune.interop.source import Source
+    from forestprune.select.pruned import PrunedForest
 
 
 def read_source(path: Path, *, trust: bool) -> "Source":
@@ -33,7 +33,7 @@ def read_source(path: Path, *, trust: bool) -> "Source":
 
 def _read(path: Path) -> "Source":
     """Return the model in a file; whatever reading it ends in, the error names the file."""
-    from forestprune.source import Source
+    from forestprune.interop.source import Source
 
     try:
         return Source.of(path)
@@ -115,7 +115,7 @@ def check_ending(path: Path, source: "Source") -> None:
 
 
 def _possible_endings(source: "Source") -> tuple[str, ...]:
-    from forestprune import registry
+    from forestprune.forest import registry
     from forestprune.interop.model_files import PICKLES
 
     origin = source.forest.origin
@@ -152,7 +152,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def write_small(small: "PrunedForest", path: Path, *, force: bool) -> None:
     """Write a pruned model in the format that the name of the file says."""
-    from forestprune import registry
+    from forestprune.forest import registry
 
     check_new_file(path, force=force)  # it may have come about meanwhile
     with writing(path), silent_libraries(), progress.bar("writing the model", None):

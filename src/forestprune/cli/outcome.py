@@ -8,7 +8,7 @@ from forestprune.cli.work import Work
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from forestprune.pruned import PrunedForest
+    from forestprune.select.pruned import PrunedForest
 
 MUCH_LESS = 0.5
 """How much less of its error than elsewhere a model has where it was trained, at least."""

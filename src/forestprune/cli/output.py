@@ -12,7 +12,6 @@ from typing import Any
 
 import typer
 
-from forestprune import progress
 from forestprune.cli.failures import (
     FAILED,
     WrongCallError,
@@ -23,6 +22,7 @@ from forestprune.cli.failures import (
     say,
 )
 from forestprune.cli.wording import as_flags
+from forestprune.system import progress
 
 
 class Output:
@@ -104,7 +104,7 @@ class Output:
 
     def _print(self, document: dict[str, Any], shown: Sequence[Any]) -> None:
         if self.as_json:
-            from forestprune.files import finite
+            from forestprune.system.files import finite
 
             typer.echo(json.dumps(finite(document), allow_nan=False))
         elif not self.quiet:

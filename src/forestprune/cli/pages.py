@@ -13,8 +13,8 @@ from forestprune.cli.size import Size
 from forestprune.cli.work import Work
 
 if TYPE_CHECKING:
-    from forestprune.path import PruningPath
-    from forestprune.solver import Point
+    from forestprune.select.path import PruningPath
+    from forestprune.select.solver import Point
 
 ENDINGS = (".html", ".htm")
 
@@ -22,7 +22,7 @@ ENDINGS = (".html", ".htm")
 def check_report(file: Path, *, force: bool) -> None:
     """Refuse a report that could not be written, before there is anything to report."""
     from forestprune.cli.models import check_new_file
-    from forestprune.report.page import check_installed
+    from forestprune.show.report.page import check_installed
 
     if file.suffix.lower() not in ENDINGS:
         raise WrongCallError(f"A report must end in {' or '.join(ENDINGS)}, got {file.name}.")
@@ -105,8 +105,8 @@ def write_report(
     None for `n_bytes` if it was a file of another kind than that of the small one.
     """
     from forestprune.cli.models import check_new_file, writing
-    from forestprune.report.summary import About, summarise
-    from forestprune.report.write import write_page
+    from forestprune.show.report.summary import About, summarise
+    from forestprune.show.report.write import write_page
 
     rows = work.rows if work.held_out is None else work.held_out
     check_new_file(file, force=force)  # it may have come about meanwhile

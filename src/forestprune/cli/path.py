@@ -15,7 +15,7 @@ from forestprune.cli.outcome import doubt
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from forestprune.path import PruningPath
+    from forestprune.select.path import PruningPath
 
 _HEADINGS = {
     "alpha": "alpha",
@@ -154,7 +154,7 @@ def _points(found: "PruningPath") -> list[dict[str, Any]]:
 
 
 def _write_csv(file: Path, points: list[dict[str, Any]]) -> None:
-    from forestprune.files import write_atomically
+    from forestprune.system.files import write_atomically
 
     text = io.StringIO()
     writer = csv_files.DictWriter(text, list(points[0]), lineterminator="\n")

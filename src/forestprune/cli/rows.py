@@ -22,7 +22,7 @@ from forestprune.cli.features import Features, with_hints
 from forestprune.cli.matrices import GrowingMatrix, Parts
 from forestprune.cli.optional import import_pandas, release_memory
 from forestprune.cli.tables import Table
-from forestprune.frames import listed
+from forestprune.forest.frames import listed
 
 SOME = 2_000
 """Rows that are not forgotten, to measure with how long models take to predict, and how well."""

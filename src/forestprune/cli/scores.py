@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forestprune.cli.work import Work
-    from forestprune.pruned import PrunedForest
+    from forestprune.select.pruned import PrunedForest
 
 
 ENOUGH = 100

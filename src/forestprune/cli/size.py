@@ -12,8 +12,8 @@ from forestprune.cli.wording import as_flags
 from forestprune.cli.work import HOLDOUT, Division, Work
 
 if TYPE_CHECKING:
-    from forestprune.path import PruningPath
-    from forestprune.pruned import PrunedForest
+    from forestprune.select.path import PruningPath
+    from forestprune.select.pruned import PrunedForest
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ class Size:
 
         The `whole` path is for reports. With a given alpha there is none, see `surroundings`.
         """
-        from forestprune import choosing
         from forestprune.exceptions import OutOfReachError
         from forestprune.options import Options
-        from forestprune.path import Budget
+        from forestprune.select import choosing
+        from forestprune.select.path import Budget
 
         wanted = choosing.Wanted(
             alpha=self.alpha,
@@ -176,7 +176,7 @@ class Size:
     ) -> tuple["PruningPath", int]:
         """Return the path around a single point, with which one can see what it is worth."""
         from forestprune import api
-        from forestprune.opening import validated
+        from forestprune.select.opening import validated
 
         around = api.prune_path(
             work.source,

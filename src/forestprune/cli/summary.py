@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from forestprune.forest import Forest
+    from forestprune.forest.forest import Forest
 
 _MOST_BARS = 20
 _LONGEST_BAR = 40

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forestprune import progress
 from forestprune.cli import csv_tables
 from forestprune.cli.failures import CommandError
 from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.system import progress
 
 _BATCH = 2**15
 """Rows to be read at once."""

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forestprune import progress
 from forestprune.cli.failures import CommandError, debugging, describe
+from forestprune.system import progress
 
 ENDINGS = (".json", ".ubj", ".txt", ".cbm")
 """Of the files that are tried; pickles may do things that must not be done twice."""

@@ -9,8 +9,8 @@ from forestprune.cli.failures import CommandError, WrongCallError
 
 if TYPE_CHECKING:
     from forestprune.cli.rows import Rows
-    from forestprune.opening import HeldOut
-    from forestprune.source import Source
+    from forestprune.interop.source import Source
+    from forestprune.select.opening import HeldOut
 
 MANY = 0.5
 """Share of the rows held out from which on it is said that they are pruned with, too.
@@ -99,8 +99,8 @@ class Work:
         return {"X_val": rows.X, "y_val": rows.y, "sample_weight_val": rows.weight}
 
     def held_out_rows(self) -> "HeldOut | None":
-        """Return the rows to choose by, as :func:`forestprune.choosing.candidates` takes them."""
-        from forestprune.opening import HeldOut
+        """Return the rows to choose by, as `select.choosing.candidates` takes them."""
+        from forestprune.select.opening import HeldOut
 
         if self.held_out is None:
             return None

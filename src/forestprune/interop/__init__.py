@@ -1,1 +1,1 @@
-"""Native models in and out: one file a library, loaded through forestprune.registry."""
+"""Native models in and out: one file a library, loaded through forestprune.forest.registry."""

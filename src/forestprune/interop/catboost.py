@@ -28,11 +28,11 @@ from catboost import (
 )
 from sklearn.exceptions import NotFittedError
 
-from forestprune.build import average_of_leaves, build_forest, with_a_tree
 from forestprune.exceptions import UnsupportedModelError
-from forestprune.forest import Forest, Origin
-from forestprune.frames import listed
-from forestprune.inputs import InputSpec
+from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
+from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.frames import listed
+from forestprune.forest.inputs import InputSpec
 from forestprune.interop.catboost_trees import read_trees, write_trees
 from forestprune.interop.params import plain, refusal, refuse
 

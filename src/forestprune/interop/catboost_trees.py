@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.build import RawTree
 from forestprune.exceptions import UnsupportedModelError
-from forestprune.forest import Forest
+from forestprune.forest.build import RawTree
+from forestprune.forest.forest import Forest
 
 _MOST_LEFT = 65534
 """Nodes that CatBoost can hold to the left of a split: it counts with 16 bits to the right child.

@@ -30,10 +30,10 @@ from lightgbm import Booster, Dataset, LGBMRegressor
 from lightgbm.basic import LightGBMError, _ConfigAliases
 from numpy.typing import NDArray
 
-from forestprune.build import average_of_leaves, build_forest
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
-from forestprune.forest import Forest, Origin
-from forestprune.inputs import InputSpec
+from forestprune.forest.build import average_of_leaves, build_forest
+from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.inputs import InputSpec
 from forestprune.interop.lightgbm_text import (
     NAN_IS_MISSING,
     ZERO_IS_MISSING,

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.build import RawTree
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
-from forestprune.forest import Forest
-from forestprune.inputs import ZERO
+from forestprune.forest.build import RawTree
+from forestprune.forest.forest import Forest
+from forestprune.forest.inputs import ZERO
 
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = 0, 1, 2
 """What a split takes for missing: bits 2 and 3 of its decision type."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import joblib
 
-from forestprune import registry
 from forestprune.exceptions import UnsupportedModelError
-from forestprune.files import replace_atomically
-from forestprune.forest import Forest
+from forestprune.forest import registry
+from forestprune.forest.forest import Forest
+from forestprune.system.files import replace_atomically
 
 _EXTRAS = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost", "skops": "skops"}
 """Optional packages, named as the extra of this package that installs them, and as they are."""

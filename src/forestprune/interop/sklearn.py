@@ -28,10 +28,10 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from forestprune.build import average_of_leaves, build_forest, with_a_tree
 from forestprune.exceptions import UnsupportedModelError
-from forestprune.forest import Forest, Origin
-from forestprune.inputs import InputSpec
+from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
+from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.inputs import InputSpec
 from forestprune.interop import sklearn_hist
 from forestprune.interop.params import refusal
 from forestprune.interop.sklearn_params import TREES, decoded, encoded
@@ -260,7 +260,7 @@ def _refusal(model: Any) -> str:
 
 
 def _predicts(model: Any) -> str:
-    """Return what the trees add up to: see :class:`forestprune.forest.Origin`."""
+    """Return what the trees add up to: see :class:`forestprune.forest.forest.Origin`."""
     return f"the {model.alpha:g} quantile of y" if _loss(model) == "quantile" else "y"
 
 

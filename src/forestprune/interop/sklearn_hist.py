@@ -24,10 +24,10 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.metrics import check_scoring
 from threadpoolctl import threadpool_limits
 
-from forestprune.build import RawTree, average_of_leaves, build_forest
 from forestprune.exceptions import UnsupportedModelError
-from forestprune.forest import Forest, Origin
-from forestprune.inputs import InputSpec
+from forestprune.forest.build import RawTree, average_of_leaves, build_forest
+from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.inputs import InputSpec
 from forestprune.interop.sklearn_params import encoded
 
 _PREDICTS = {

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.build import RawTree
 from forestprune.exceptions import UnsupportedModelError
-from forestprune.forest import Forest
+from forestprune.forest.build import RawTree
+from forestprune.forest.forest import Forest
 
 # scikit-learn marks "every number goes left, NaN right" by an infinite threshold, and its older
 # versions may write NaN, which sends every number right. Its numbers are finite, so thresholds

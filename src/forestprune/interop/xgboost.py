@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from forestprune.build import average_of_leaves, build_forest, with_a_tree
 from forestprune.exceptions import UnsupportedModelError, warn_caller
-from forestprune.forest import Forest, Origin
-from forestprune.inputs import Categories, InputSpec
+from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
+from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.inputs import Categories, InputSpec
 from forestprune.interop import ubjson
 from forestprune.interop.params import plain, refusal
 from forestprune.interop.xgboost_trees import read_tree, write_tree

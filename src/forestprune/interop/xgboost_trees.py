@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.build import RawTree
 from forestprune.exceptions import UnsupportedModelError
-from forestprune.forest import Forest
+from forestprune.forest.build import RawTree
+from forestprune.forest.forest import Forest
 
 _FIELDS: dict[str, Any] = {
     "base_weights": np.float32,

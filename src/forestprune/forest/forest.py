@@ -1,0 +1,537 @@
+"""The one neutral ensemble: every importer makes it, everything else reads it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from forestprune import kernels
+from forestprune.exceptions import InvalidForestError, UnsupportedModelError
+from forestprune.forest import registry
+from forestprune.forest.category_sets import drop_unused_sets
+from forestprune.forest.checks import check_forest, frozen_array, seal
+from forestprune.forest.inputs import InputSpec
+from forestprune.kernels import faults
+from forestprune.kernels.splits import Splits
+from forestprune.system.files import read_archive, write_archive
+from forestprune.system.threads import run_in_threads, split_range, thread_count
+
+_DTYPES: dict[str, tuple[str, int]] = {
+    "offsets": ("int64", 1),
+    "left": ("int32", 1),
+    "feature": ("int32", 1),
+    "threshold": ("float64", 1),
+    "missing_left": ("bool", 1),
+    "value": ("float64", 2),
+    "cover": ("float64", 1),
+    "scale": ("float64", 1),
+    "base": ("float64", 1),
+    "category_set": ("int32", 1),
+    "set_offsets": ("int64", 1),
+    "set_words": ("uint32", 1),
+}
+"""The arrays of a Forest: type and number of dimensions."""
+
+_NODE_ARRAYS = ("left", "feature", "threshold", "missing_left", "value", "cover")
+_EXTRAS = ("node_extras", "tree_extras")
+
+_MASK_RULES = {
+    faults.ROOT_DROPPED: "mask must keep every root, but drops {node}. To remove a tree, keep "
+    "only its root, then call compact().",
+    faults.SIBLINGS_DIFFER: "mask must keep both children of a node or none, but keeps one "
+    "child of {node}.",
+    faults.PARENT_DROPPED: "mask must keep a node only with all its ancestors, but drops "
+    "{node} and keeps its children.",
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a forest came from, as plain data: enough to write the same kind of model again.
+
+    Attributes
+    ----------
+    library : str
+        Key of the registry, such as "sklearn".
+    model_class : str
+        Name of the model's class.
+    state : mapping
+        What the library's module needs besides the trees. Holds only what JSON can hold.
+    predicts : str
+        What the sum of the trees stands for: "y" itself, or what else, in words such as "the log
+        of the mean of y". Only the former can be pruned against y.
+    averages : bool
+        Whether the trees are averaged, each a model in itself, rather than added up.
+    """
+
+    library: str
+    model_class: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+    predicts: str = "y"
+    averages: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.averages, bool):
+            raise TypeError(f"averages must be True or False, got {self.averages!r}.")
+        for name in ("library", "model_class", "predicts"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a string, got {getattr(self, name)!r}.")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Forest:
+    """A fitted tree ensemble as flat arrays, one entry a node.
+
+    Trees stand one after another, and inside a tree the nodes stand in level order: the root,
+    layer 1, layer 2 and so on, siblings side by side. So a layer is a slice, cutting a tree at a
+    depth keeps a prefix, and parents come before children. Prediction is
+    ``base + sum over trees of scale[i] * value[leaf that the row reaches in tree i]``.
+
+    A Forest never changes: its arrays are read-only, and pruning makes a new one. Usually it comes
+    from :meth:`from_model`; arrays in any other node order go through
+    :func:`forestprune.forest.build.build_forest`.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_trees + 1,)
+        Tree i owns the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    left : int32 array of shape (n_nodes,)
+        Left child, counted from the root of the same tree; -1 at a leaf.
+    feature : int32 array of shape (n_nodes,)
+        Column that the node splits on; -1 at a leaf.
+    threshold : float64 array of shape (n_nodes,)
+        A row goes left if ``x <= threshold``, with x rounded to ``input.dtype`` first.
+    missing_left : bool array of shape (n_nodes,)
+        Whether NaN goes left.
+    value : float64 array of shape (n_nodes, n_outputs)
+        What the tree predicts if it ends here; known for every node, not only for leaves.
+    cover : float64 array of shape (n_nodes,)
+        Weight of the training rows that passed the node.
+    scale : float64 array of shape (n_trees,)
+        Factor of each tree: 1 / n_trees for averages, the learning rate for boosting.
+    base : float64 array of shape (n_outputs,)
+        The constant.
+    input : InputSpec
+        What rows the forest takes.
+    category_set : int32 array of shape (n_nodes,), or empty
+        At a categorical split, the number of the set of categories that go left (all others go
+        right); -1 elsewhere. Empty if no split is categorical.
+    set_offsets, set_words : int64 and uint32 arrays
+        Set s is the bits of ``set_words[set_offsets[s]:set_offsets[s + 1]]``, 32 categories a word.
+    origin : Origin or None
+        What :meth:`to_native` writes.
+    node_extras, tree_extras : mappings of str to array
+        Further columns that the source library keeps for each node or tree. They follow the nodes
+        and trees through pruning and are given back on export.
+    """
+
+    offsets: NDArray[np.int64]
+    left: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    cover: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    base: NDArray[np.float64]
+    input: InputSpec
+    category_set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    set_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    set_words: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    origin: Origin | None = None
+    node_extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    tree_extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, (dtype, ndim) in _DTYPES.items():
+            object.__setattr__(self, name, frozen_array(name, getattr(self, name), dtype, ndim))
+        for group in _EXTRAS:
+            extras = {
+                name: frozen_array(name, array, np.asarray(array).dtype, np.ndim(array))
+                for name, array in getattr(self, group).items()
+            }
+            object.__setattr__(self, group, MappingProxyType(extras))
+        check_forest(self)
+
+    # In and out
+
+    @classmethod
+    def from_model(cls, model: Any) -> "Forest":
+        """Read a fitted model of any supported library. The model is not changed or kept.
+
+        Parameters
+        ----------
+        model : object
+            A fitted tree ensemble for regression. Of scikit-learn: DecisionTree, ExtraTree,
+            RandomForest, ExtraTrees, Bagging over trees, GradientBoosting, HistGradientBoosting.
+            Of XGBoost: XGBRegressor, XGBRFRegressor, Booster. Of LightGBM: LGBMRegressor, Booster.
+            Of CatBoost: CatBoostRegressor, CatBoost. Early-stopped models are read as their
+            `predict` uses them by default.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> import forestprune as fp
+        >>> wine = fp.load_wine_quality()
+        >>> model = RandomForestRegressor(5, max_depth=3, random_state=0)
+        >>> fp.Forest.from_model(model.fit(wine.data, wine.target))
+        Forest(5 trees, 75 nodes, depth 3, 11 features, from sklearn RandomForestRegressor)
+        """
+        forest: Forest = registry.importer_for(model).from_model(model)
+        return forest
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> "Forest":
+        """Read a model file of any supported library.
+
+        Files of joblib and pickle run code when they are loaded: load only those of people you
+        trust. All the others hold data only. A file of XGBoost is read as a Booster, with all its
+        trees, even if training went on beyond the best iteration.
+
+        Parameters
+        ----------
+        path : str or path-like
+            ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm``
+            of CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of
+            scikit-learn, ``.npz`` of :meth:`save`.
+        """
+        model = registry.load_model(path)
+        return model if isinstance(model, cls) else cls.from_model(model)
+
+    def to_native(self) -> Any:
+        """Return a fitted model of the class this forest was read from, without dead weight.
+
+        Trees that are down to their root become part of the constant; the model needs nothing of
+        this package to predict.
+        """
+        if self.origin is None:
+            raise UnsupportedModelError(
+                "Only a forest that was read from a model can be written as one; this one was "
+                "made from arrays and has no origin. Use predict(), or give it an Origin."
+            )
+        return registry.exporter_for(self.origin.library).to_native(self, self.origin)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this forest to `path`, as an npz archive of plain arrays.
+
+        The file appears under its name only when it is complete.
+        """
+        write_archive(path, *self.pack())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Forest":
+        """Read a forest that :meth:`save` wrote. Reading runs no code from the file."""
+        arrays, metadata = read_archive(path)
+        try:
+            return cls.unpack(arrays, metadata)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidForestError(
+                f"{os.fspath(path)} does not hold a forest, or not all of one ({error})."
+            ) from error
+
+    def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return this forest as plain arrays, and as what JSON can hold."""
+        origin = None if self.origin is None else asdict(self.origin)
+        return self._arrays(), {"input": asdict(self.input), "origin": origin}
+
+    @classmethod
+    def unpack(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> "Forest":
+        """Return the forest that :meth:`pack` took apart."""
+        state: dict[str, Any] = {group: {} for group in _EXTRAS}
+        for name, array in arrays.items():
+            group, slash, key = name.partition("/")
+            seal(array)
+            if slash:
+                state[group][key] = array
+            else:
+                state[name] = array
+        origin = metadata["origin"]
+        state["input"] = InputSpec(**metadata["input"])
+        state["origin"] = None if origin is None else Origin(**origin)
+        return cls(**state)
+
+    # Size and shape
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return self.offsets.size - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, roots and leaves included."""
+        return self.left.size
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of values a prediction has."""
+        return self.base.size
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that X must have."""
+        return self.input.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Column names seen at training, if there were any."""
+        return self.input.feature_names
+
+    @property
+    def right(self) -> NDArray[np.int32]:
+        """Right child of each node, -1 at a leaf."""
+        return np.where(self.left >= 0, self.left + 1, np.int32(-1))
+
+    @property
+    def parent(self) -> NDArray[np.int32]:
+        """Parent of each node, counted from the root of the same tree; -1 at a root."""
+        parent = np.full(self.n_nodes, -1, np.int32)
+        splits = np.flatnonzero(self.left >= 0)
+        start = np.repeat(self.offsets[:-1], np.diff(self.offsets))[splits]
+        for child in (self.left[splits], self.left[splits] + 1):
+            parent[start + child] = splits - start
+        return parent
+
+    @cached_property
+    def layers(self) -> tuple[NDArray[np.int64], ...]:
+        """For each tree, where its layers begin and end: layer k is nodes ``[k]`` to ``[k + 1]``.
+
+        Counted from the root of the tree, like `left`.
+        """
+        result = []
+        for start, end in pairwise(self.offsets):
+            left = self.left[start:end]
+            bounds = [0, 1]
+            while bounds[-1] < left.size:
+                # The last split of a layer has the last two nodes of the next one.
+                bounds.append(int(left[bounds[-2] : bounds[-1]].max()) + 2)
+            result.append(seal(np.array(bounds, dtype=np.int64)))
+        return tuple(result)
+
+    @property
+    def depths(self) -> NDArray[np.int64]:
+        """Depth of each tree; 0 if it is only a root."""
+        return np.array([len(bounds) - 2 for bounds in self.layers], dtype=np.int64)
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest tree; 0 if there is none."""
+        return int(self.depths.max(initial=0))
+
+    @property
+    def node_depths(self) -> NDArray[np.int64]:
+        """Depth of each node; 0 at a root."""
+        pieces = [np.repeat(np.arange(len(b) - 1), np.diff(b)) for b in self.layers]
+        return np.concatenate([np.empty(0, np.int64), *pieces])
+
+    def layer_sizes(self) -> NDArray[np.int64]:
+        """Return the number of nodes in each layer, roots left out: (n_trees, max_depth)."""
+        sizes = np.zeros((self.n_trees, self.max_depth), dtype=np.int64)
+        for row, bounds in zip(sizes, self.layers, strict=True):
+            row[: len(bounds) - 2] = np.diff(bounds[1:])
+        return sizes
+
+    @property
+    def adds_up_to_y(self) -> bool:
+        """Whether predictions can be compared with y, as far as the forest knows."""
+        return self.origin is None or self.origin.predicts == "y"
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the arrays take."""
+        return sum(array.nbytes for array in self._arrays().values())
+
+    # Prediction
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The arrays that routing reads, as the kernels take them."""
+        return Splits(
+            self.offsets,
+            self.left,
+            self.feature,
+            self.threshold,
+            self.missing_left,
+            self.category_set,
+            self.set_offsets,
+            self.set_words,
+        )
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the raw prediction for each row of `X`: the source library's own, if unpruned.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features)
+            numpy, pandas, polars or lists; sparse, or a container of the library, if it takes that.
+        n_jobs : int or None
+            Threads; None takes every core.
+
+        Returns
+        -------
+        array of shape (m,), or (m, n_outputs) if there are several outputs
+        """
+        matrix = self.input.matrix(X)
+        rows = len(matrix)
+        out = np.tile(self.base, (rows, 1))
+        tasks = [
+            (matrix, start, stop, self.splits, self.value, self.scale, out)
+            for start, stop in self.row_pieces(rows, at_least=thread_count(n_jobs))
+        ]
+        run_in_threads(kernels.predict_rows, tasks, n_jobs, "predicting")
+        return out[:, 0] if self.n_outputs == 1 else out
+
+    def row_pieces(self, rows: int, *, at_least: int) -> list[tuple[int, int]]:
+        """Cut `rows` rows into pieces to be sent down the trees one after another.
+
+        Long enough that reading a tree is shared by as many rows as it has nodes, short enough to
+        stay in the cache from tree to tree; at least `at_least` of them unless that makes them
+        too short to be worth a thread.
+        """
+        length = max(16384, self.n_nodes // max(1, self.n_trees))
+        return split_range(rows, max(-(-rows // length), min(at_least, -(-rows // 256))))
+
+    # Pruning
+
+    def truncate(self, depths: ArrayLike) -> "Forest":
+        """Cut trees at given depths.
+
+        Parameters
+        ----------
+        depths : int or array-like of shape (n_trees,)
+            Depth to which each tree may reach. 0 leaves the root, a constant.
+        """
+        wanted = np.asarray(depths)
+        if wanted.size == 0:  # a list of no depths has no type of its own
+            wanted = wanted.astype(np.int64)
+        if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (self.n_trees,)):
+            raise ValueError(
+                f"depths must be one whole number, or one for each of the {self.n_trees} trees; "
+                f"got an array of type {wanted.dtype} and shape {wanted.shape}."
+            )
+        if (wanted < 0).any():
+            raise ValueError(f"depths must not be negative, got {wanted.min()}.")
+        mask = np.zeros(self.n_nodes, dtype=np.bool_)
+        for depth, start, bounds in zip(
+            np.broadcast_to(wanted, self.n_trees), self.offsets[:-1], self.layers, strict=True
+        ):
+            mask[start : start + bounds[min(int(depth) + 1, bounds.size - 1)]] = True
+        return self.keep(mask)
+
+    def keep(self, mask: ArrayLike) -> "Forest":
+        """Keep the nodes where `mask` is true; a node that loses its children becomes a leaf.
+
+        Parameters
+        ----------
+        mask : bool array-like of shape (n_nodes,)
+            Must be true at every root; false below a node that is false; and equal for siblings.
+        """
+        mask = np.asarray(mask)
+        if mask.dtype != np.bool_ or mask.shape != (self.n_nodes,):
+            raise ValueError(
+                f"mask must be of type bool and shape ({self.n_nodes},), "
+                f"got type {mask.dtype} and shape {mask.shape}."
+            )
+        n_kept = int(np.count_nonzero(mask))
+        kept = np.empty(n_kept, np.int64)
+        left = np.empty(n_kept, np.int32)
+        offsets = np.empty_like(self.offsets)
+        fault, node = kernels.keep_nodes(self.offsets, self.left, mask, offsets, kept, left)
+        if fault in _MASK_RULES:
+            raise ValueError(_MASK_RULES[fault].format(node=self.locate(node)))
+        state = self._take(kept)
+        state |= {"offsets": offsets, "left": left}
+        at_leaf = {"feature": -1, "threshold": 0.0, "missing_left": False, "category_set": -1}
+        for name, nothing in at_leaf.items():
+            if state[name].size:
+                state[name][left < 0] = nothing
+        if self.category_set.size:
+            state |= drop_unused_sets(state["category_set"], self.set_offsets, self.set_words)
+        return self._with(state)
+
+    def compact(self) -> "Forest":
+        """Return the same predictor without trees that are only a root: they join the constant."""
+        sizes = np.diff(self.offsets)
+        trees = sizes > 1
+        state = self._take(np.repeat(trees, sizes))
+        roots = self.value[self.offsets[:-1]]
+        state["offsets"] = np.concatenate([[0], np.cumsum(sizes[trees])])
+        state["scale"] = self.scale[trees]
+        state["base"] = self.base + self.scale[~trees] @ roots[~trees]
+        state["tree_extras"] = {name: array[trees] for name, array in self.tree_extras.items()}
+        return self._with(state)
+
+    def _take(self, nodes: NDArray[Any]) -> dict[str, Any]:
+        """Return copies of the arrays that have one entry a node, for some nodes."""
+        state: dict[str, Any] = {name: getattr(self, name)[nodes] for name in _NODE_ARRAYS}
+        sets = self.category_set
+        state["category_set"] = sets[nodes] if sets.size else sets.copy()
+        state["node_extras"] = {name: array[nodes] for name, array in self.node_extras.items()}
+        return state
+
+    def _with(self, state: dict[str, Any]) -> "Forest":
+        """Return a copy with fresh arrays in place of some; they are frozen, not copied again."""
+        for entry in state.values():
+            for array in entry.values() if isinstance(entry, dict) else [entry]:
+                seal(array)
+        return replace(self, **state)
+
+    # Comparing and showing
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Forest):
+            return NotImplemented
+        mine, theirs = self._arrays(), other._arrays()
+        return (
+            self.input == other.input
+            and self.origin == other.origin
+            and mine.keys() == theirs.keys()
+            and all(
+                np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f")
+                for name in mine
+            )
+        )
+
+    def __repr__(self) -> str:
+        def count(number: int, noun: str) -> str:
+            return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+        parts = [
+            count(self.n_trees, "tree"),
+            count(self.n_nodes, "node"),
+            f"depth {self.max_depth}",
+            count(self.n_features, "feature"),
+        ]
+        if self.n_outputs > 1:
+            parts.append(count(self.n_outputs, "output"))
+        if self.origin is not None:
+            parts.append(f"from {self.origin.library} {self.origin.model_class}")
+        return f"Forest({', '.join(parts)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that a copy is checked and read-only too.
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        state |= {"node_extras": dict(self.node_extras), "tree_extras": dict(self.tree_extras)}
+        return _forest_from_state, (state,)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays, the extras as "node_extras/name"."""
+        arrays = {name: getattr(self, name) for name in _DTYPES}
+        for group in _EXTRAS:
+            arrays |= {f"{group}/{name}": array for name, array in getattr(self, group).items()}
+        return arrays
+
+    def locate(self, node: int) -> str:
+        """Name a node by its tree and its place in it, for messages."""
+        tree = int(np.searchsorted(self.offsets, node, side="right")) - 1
+        return f"node {node - self.offsets[tree]} of tree {tree}"
+
+
+def _forest_from_state(state: dict[str, Any]) -> Forest:
+    return Forest(**state)

@@ -1,0 +1,118 @@
+"""Which module reads and writes the models of which library.
+
+Modules are named by strings and loaded when a model of that library turns up: nothing is imported
+unasked, and this table can stand above everything that uses it. A module listed here has
+
+- `from_model(model) -> Forest`, and
+- `to_native(forest, origin) -> model`, for forests whose origin names its library,
+- if the library has model files of its own, `load(path) -> model`, `save(model, path)`, and
+  `FILES`, the endings of what it saves,
+- if the library has containers of its own for rows, `table_of(container) -> table`: rows as an
+  array, a data frame or a sparse matrix. It is asked about any object of the library, and returns
+  None for those that are none.
+"""
+
+import importlib
+import os
+from types import ModuleType
+from typing import Any
+
+from forestprune.exceptions import UnsupportedModelError
+
+_MODULES: dict[str, str] = {
+    "catboost": "forestprune.interop.catboost",
+    "lightgbm": "forestprune.interop.lightgbm",
+    "sklearn": "forestprune.interop.sklearn",
+    "xgboost": "forestprune.interop.xgboost",
+}
+
+
+def register(library: str, module: str) -> None:
+    """Let `module` handle models whose class comes from the top-level package `library`.
+
+    Parameters
+    ----------
+    library : str
+        Name of the package that defines the model classes, such as "xgboost".
+    module : str
+        Dotted name of the module with `from_model` and `to_native`. It is imported on first use.
+    """
+    _MODULES[library] = module
+
+
+def importer_for(model: object) -> ModuleType:
+    """Return the module that reads `model`, judged by where its class, or a base of it, lives."""
+    module = _module_of(model)
+    if module is not None:
+        return module
+    raise UnsupportedModelError(
+        f"A fitted tree ensemble of one of these libraries is required: {_known()}. "
+        f"Got an object of type {type(model).__module__}.{type(model).__qualname__}. "
+        "Other libraries can be added with forestprune.forest.registry.register()."
+    )
+
+
+def exporter_for(library: str) -> ModuleType:
+    """Return the module that writes models of `library`."""
+    if library not in _MODULES:
+        raise UnsupportedModelError(
+            f"This forest came from {library!r}, which is not among the registered libraries "
+            f"({_known()}). Register its module with forestprune.forest.registry.register() first."
+        )
+    try:
+        return importlib.import_module(_MODULES[library])
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        raise ModuleNotFoundError(
+            f"Models of {library} need {library}, which is not installed: pip install {library}",
+            name=library,
+        ) from error
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Return the model in a file, as an object of the library that wrote it."""
+    return importlib.import_module("forestprune.interop.model_files").load(path)
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model, or a forest, to a file in the format that its ending names.
+
+    The file appears under its name only when it is complete.
+    """
+    importlib.import_module("forestprune.interop.model_files").save(model, path)
+
+
+def file_endings(library: str) -> tuple[str, ...]:
+    """Return the endings of the files to which models of `library` can be saved."""
+    endings: tuple[str, ...] = importlib.import_module(
+        "forestprune.interop.model_files"
+    ).endings_for(library)
+    return endings
+
+
+def table_of(X: Any) -> Any:
+    """Return what a registered library's own container holds, or `X` itself if it is none."""
+    module = _module_of(X)
+    if module is None or not hasattr(module, "table_of"):
+        return X
+    table = module.table_of(X)
+    return X if table is None else table
+
+
+def library_of(thing: object) -> str | None:
+    """Return the registered library that the class of `thing`, or a base of it, comes from."""
+    for base in type(thing).__mro__:
+        library = base.__module__.partition(".")[0]
+        if library in _MODULES:
+            return library
+    return None
+
+
+def _module_of(thing: object) -> ModuleType | None:
+    library = library_of(thing)
+    return None if library is None else importlib.import_module(_MODULES[library])
+
+
+def _known() -> str:
+    return ", ".join(sorted(_MODULES))

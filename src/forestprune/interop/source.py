@@ -1,0 +1,108 @@
+"""The model to be pruned: a forest, and whatever stands around it."""
+
+import copy
+import os
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from forestprune.forest import registry
+from forestprune.forest.forest import Forest
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A forest and the pipeline that it is the last step of, if any.
+
+    Attributes
+    ----------
+    forest : Forest
+        What is pruned.
+    pipeline : Pipeline or None
+    uncut : Forest or None
+        The original forest, if `forest` is that one cut at a depth already.
+    ending : str
+        Of the file that the pruned model will go to: the format in which its bytes are counted.
+    """
+
+    forest: Forest
+    pipeline: Any = None
+    uncut: Forest | None = None
+    ending: str = ".joblib"
+
+    @property
+    def original(self) -> Forest:
+        """The forest as it was."""
+        return self.forest if self.uncut is None else self.uncut
+
+    @classmethod
+    def of(cls, model: Any) -> "Source":
+        """Read a fitted model: a forest, or a pipeline that ends in one; frozen, in a file or not.
+
+        See :meth:`Forest.from_file` for files, and whose files to trust.
+        """
+        if isinstance(model, Source):
+            return model
+        if isinstance(model, str | os.PathLike):
+            model = registry.load_model(model)
+        while is_a(model, "sklearn.frozen", "FrozenEstimator"):
+            model = model.estimator
+        if isinstance(model, Forest):
+            return cls(model)
+        if is_a(model, "sklearn.pipeline", "Pipeline"):
+            inner = cls.of(model.steps[-1][1])
+            if inner.pipeline is not None:
+                raise TypeError(
+                    "A pipeline must end in a tree ensemble, but this one ends in another "
+                    "pipeline. Put their steps into one."
+                )
+            return cls(inner.forest, model)
+        return cls(Forest.from_model(model))
+
+    def transform(self, X: Any) -> Any:
+        """Return `X` as the forest sees it."""
+        if self.pipeline is None or len(self.pipeline.steps) == 1:
+            return X
+        return self.pipeline[:-1].transform(X)
+
+    def target(self, X: Any, y: ArrayLike | None, n_jobs: int | None = None) -> ArrayLike:
+        """Return what predictions for the rows of `X` should be: `y`, or what the original says.
+
+        `X` is what the forest sees.
+        """
+        if y is None:
+            return self.original.predict(X, n_jobs=n_jobs)
+        origin = self.original.origin
+        if origin is not None and not self.original.adds_up_to_y:
+            raise ValueError(
+                f"The trees of this {origin.model_class} add up to {origin.predicts}, which cannot "
+                "be compared with y. Leave y out: then what the model itself says is kept to."
+            )
+        return y
+
+    def wrap(self, native: Any) -> Any:
+        """Put a model in the forest's place, in a copy of the pipeline."""
+        if self.pipeline is None:
+            return native
+        steps = self.pipeline.steps
+        pipeline = copy.copy(self.pipeline)
+        pipeline.steps = [*copy.deepcopy(steps[:-1]), (steps[-1][0], native)]
+        return pipeline
+
+    def cut(self, depth: int) -> "Source":
+        """Return this source with no tree deeper than `depth`."""
+        return replace(self, forest=self.forest.truncate(depth), uncut=self.original)
+
+    def surroundings(self) -> "Source | None":
+        """Return what stands around the forest, without the forest; None if that is nothing."""
+        if self.pipeline is None:
+            return None
+        return Source(self.forest.truncate(0).compact(), self.wrap(None))
+
+
+def is_a(model: Any, module: str, name: str) -> bool:
+    """Tell whether `model` is an instance of a class, without importing what defines it."""
+    # Somebody who has such an object has imported it; nobody else should have to.
+    return module in sys.modules and isinstance(model, getattr(sys.modules[module], name))

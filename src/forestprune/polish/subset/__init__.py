@@ -1,0 +1,1 @@
+"""The best subset of trees, by a heuristic or by mixed-integer programming."""

@@ -1,0 +1,1 @@
+"""Where rows end up in the trees of a forest."""

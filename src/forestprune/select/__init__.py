@@ -1,0 +1,1 @@
+"""Candidates, and choosing among them by budgets and validation rows."""

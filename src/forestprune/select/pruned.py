@@ -1,0 +1,284 @@
+"""What pruning returns: a small forest that is still a model of the original's class."""
+
+import io
+import tempfile
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.forest import registry
+from forestprune.forest.build import average_of_leaves
+from forestprune.forest.forest import Forest
+from forestprune.interop.source import Source
+from forestprune.select.solver import Point
+from forestprune.solve.kept import Subtrees
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrunedForest:
+    """A pruned forest, with how it came about.
+
+    Attributes
+    ----------
+    forest : Forest
+        The pruned trees, without those that are gone, their weights in `forest.scale`.
+    depths : int64 array of shape (n_trees of the original,)
+        How deep what is left of each tree of the original is; 0 if it is gone.
+    weights : float64 array of shape (n_trees of the original,)
+        How each tree of the original is weighted, relative to before or, if its leaves have new
+        values, to these; 0 if it is gone.
+    alpha : float
+        What cost was weighted with.
+    objective : float
+        What was minimised, at these depths and weights: see :func:`forestprune.prune`.
+    loss : float
+        Mean squared error over var(y), on the rows that the forest was pruned with.
+    n_iter : int
+        Sweeps over all trees that it took.
+    report : dict
+        What else there is to say: the shrinkage, if it was chosen; for a best subset the solver,
+        its status, gap and seconds.
+    ending : str
+        Of the file whose size `n_bytes` is.
+    """
+
+    forest: Forest
+    depths: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    alpha: float
+    objective: float
+    loss: float
+    n_iter: int
+    report: dict[str, Any] = field(default_factory=dict)
+    source: Source | None = None
+    ending: str = ".joblib"
+
+    @classmethod
+    def of(cls, source: Source, point: Point) -> "PrunedForest":
+        """Cut and weight the trees of `source` as `point` says."""
+        return cls(
+            forest=_small(source.forest, point),
+            depths=point.depths,
+            weights=point.weights,
+            alpha=point.alpha,
+            objective=point.objective,
+            loss=point.loss,
+            n_iter=point.n_iter,
+            report=point.report,
+            source=source.surroundings(),
+            ending=source.ending,
+        )
+
+    @property
+    def tree_numbers(self) -> NDArray[np.int64]:
+        """Which tree of the original each tree of `forest` was, counted from 0."""
+        return np.flatnonzero(self.depths)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, roots and leaves included; 0 if only a constant is left."""
+        return self.forest.n_nodes
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees left."""
+        return self.forest.n_trees
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest tree left."""
+        return self.forest.max_depth
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """Size of the file that `joblib.dump(small.to_native(), file)` writes.
+
+        For a forest that did not come from a model, that of `small.forest.save(file)`; in another
+        format if `ending` says so.
+        """
+        is_forest = self.forest.origin is None or self.ending == ".npz"
+        return file_size(self.forest if is_forest else self.to_native(), self.ending)
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return what the trees add up to for the rows of `X`.
+
+        For models with a link function that is not what ``to_native().predict(X)`` returns, which
+        has gone through it. If the model was a pipeline, `X` is what the pipeline takes.
+        """
+        rows = X if self.source is None else self.source.transform(X)
+        return self.forest.predict(rows, n_jobs=n_jobs)
+
+    def to_native(self) -> Any:
+        """Return a fitted model of the original's class; it needs nothing of this package.
+
+        For a pipeline, that pipeline with the small model as its last step.
+        """
+        native = self.forest.to_native()
+        return native if self.source is None else self.source.wrap(native)
+
+    def to_text(self, *, digits: int | None = 4, output: int | None = None) -> str:
+        """Return the model in words: a constant, and what each tree adds to it, by conditions.
+
+        The tree that matters most comes first; trees have their numbers in the original. Features
+        are those that the trees see: in a pipeline, after its other steps. A name that is not a
+        plain word is quoted as Python quotes strings; one that several columns share has the number
+        of its column behind it.
+
+        Parameters
+        ----------
+        digits : int or None
+            To how many digits numbers are rounded, though no further than to whole ones; None
+            writes them exactly. A condition says "<" in place of "<=" if its threshold was
+            rounded up, so that numbers as round as that still go the right way.
+        output : int or None
+            Which output, counted from 0; needed if there are several.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import GradientBoostingRegressor
+        >>> import forestprune as fp
+        >>> wine = fp.load_wine_quality()
+        >>> model = GradientBoostingRegressor(n_estimators=50, random_state=0)
+        >>> model = model.fit(wine.data, wine.target)
+        >>> small = fp.prune(model, wine.data, wine.target, max_trees=2, max_nodes=6)
+        >>> print(small.to_text(digits=3))
+        Prediction = 5.82 + what one tree adds.
+        In brackets: share of the training rows. Numbers are rounded to 3 digits.
+        <BLANKLINE>
+        Tree 0
+          if x10 <= 10.6:
+            +0.0909 (16 %) if x1 < 0.238, else -0.421 (43 %)
+          else: +0.413 (40 %)
+        """
+        from forestprune.text import to_text
+
+        return to_text(self.forest, digits=digits, output=output, numbers=self.tree_numbers)
+
+    def to_formula(self, *, digits: int | None = None, output: int | None = None) -> str:
+        """Return the model as a Python expression of its features that says what `predict` says.
+
+        What a tree adds on average is in the constant; each term says what it adds beyond that:
+        ``(-0.3 if age <= 40 else +1.2)``. Features are called by their names where these are
+        Python identifiers; :func:`forestprune.text.identifiers` says how other names are made
+        into some, and lists them, one for each column.
+
+        To reproduce `predict`, give numbers as they are, categories as their codes, which comments
+        explain, and NaN for what is missing: ``small.forest.input.matrix(X)`` has them like that.
+        NaN fails every comparison and so goes to "else", which is why some conditions are turned
+        round.
+
+        Parameters
+        ----------
+        digits : int or None
+            None writes numbers exactly, so that the formula agrees with `predict` but for the
+            rounding of sums. Fewer digits are for reading.
+        output : int or None
+            Which output, counted from 0; needed if there are several.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import GradientBoostingRegressor
+        >>> import forestprune as fp
+        >>> from forestprune.text import identifiers
+        >>> wine = fp.load_wine_quality()
+        >>> model = GradientBoostingRegressor(n_estimators=50, random_state=0)
+        >>> model = model.fit(wine.data, wine.target)
+        >>> small = fp.prune(model, wine.data, wine.target, max_trees=2, max_nodes=6)
+        >>> print(small.to_formula(digits=3))
+        (
+            5.82
+            + ((+0.0909 if x1 < 0.238 else -0.421) if x10 <= 10.6 else +0.413)
+        )
+        >>> row = dict(zip(identifiers(small.forest), wine.data[0].tolist()))
+        >>> bool(abs(eval(small.to_formula(), row) - small.predict(wine.data[:1])[0]) < 1e-12)
+        True
+        """
+        from forestprune.text import to_formula
+
+        return to_formula(self.forest, digits=digits, output=output)
+
+    def __repr__(self) -> str:
+        return (
+            f"PrunedForest({self.n_trees:,} of {self.depths.size:,} trees, {self.n_nodes:,} nodes, "
+            f"depth {self.max_depth}, alpha={self.alpha:.3g}, loss={self.loss:.4g})"
+        )
+
+
+class _Counter(io.RawIOBase):
+    """A file that only counts: of a large model nobody wants a second copy in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self._size += size
+        return size
+
+    def tell(self) -> int:
+        return self._size
+
+
+def file_size(model: Any, ending: str = ".joblib") -> int:
+    """Return how large the file of a model is in the format that `ending` names.
+
+    A Forest is written as npz, whatever `ending` says.
+    """
+    is_forest = isinstance(model, Forest)
+    if ending == ".joblib" and not is_forest:
+        file = _Counter()
+        joblib.dump(model, file)
+        return file.tell()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"model{'.npz' if is_forest else ending}"
+        registry.save_model(model, path)
+        return path.stat().st_size
+
+
+def _small(forest: Forest, point: Point) -> Forest:
+    """Return what `point` has left of a forest: trees that are added up, whatever they were."""
+    small = _cut(forest, point).compact()
+    if small.origin is None:
+        return small
+    return replace(small, origin=replace(small.origin, averages=False))
+
+
+def _cut(forest: Forest, point: Point) -> Forest:
+    if point.subtrees is not None and point.subtrees.adds is not None:
+        return _with_new_values(forest, point, point.subtrees, point.subtrees.adds)
+    before = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
+    if point.subtrees is None:
+        kept = forest.truncate(point.depths)
+    else:
+        kept = forest.keep(point.subtrees.mask(forest))
+    # What roots lose or gain by their trees' weights is in the intercept already.
+    weights = np.where(point.depths > 0, point.weights, 1.0)
+    scale = kept.scale * weights
+    roots = kept.value[kept.offsets[:-1]]
+    base = kept.base + (point.intercept - before) + (kept.scale - scale) @ roots
+    return replace(kept, scale=scale, base=base)
+
+
+def _with_new_values(
+    forest: Forest, point: Point, subtrees: Subtrees, adds: NDArray[np.float64]
+) -> Forest:
+    """Return the pruned forest if nodes add something else than they did.
+
+    What leaves add becomes their value, so trees are scaled by 1; that of a split is their mean, as
+    it is if the model is written to a file of a library that knows values of leaves only.
+    """
+    mask = subtrees.mask(forest)
+    value = np.zeros_like(forest.value)
+    value[subtrees.nodes] = adds.T
+    kept = forest.keep(mask)
+    scale = np.where(point.depths > 0, point.weights, 1.0)
+    return average_of_leaves(replace(kept, value=value[mask], scale=scale, base=point.intercept))

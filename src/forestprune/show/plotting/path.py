@@ -1,0 +1,155 @@
+"""Error against size along a path."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forestprune.select.path import Budget, PruningPath
+from forestprune.select.pruned import PrunedForest
+from forestprune.show.plotting.look import (
+    BLUE,
+    GOLD,
+    GREY,
+    INK,
+    PALE_BLUE,
+    RED,
+    count,
+    frame,
+    legend,
+    open_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Pick = PrunedForest | int
+
+
+def plot_path(
+    path: PruningPath,
+    ax: "Axes | None" = None,
+    *,
+    picks: Mapping[str, Pick] | Sequence[Pick] | None = None,
+) -> "Axes":
+    """Draw error against number of nodes, for all points of a path.
+
+    If the path was validated (``prune_path(..., X_val=, y_val=)``, or ``path_`` of
+    :class:`forestprune.ForestPruneRegressorCV`), the error is 1 - R squared on rows held out, with
+    a band of one standard error either way, and the full model's own error is marked. Otherwise
+    it is that on the rows that the forest was pruned with, which tells nothing of others; the axis
+    says which. A constant counts as one node, so that it has a place on the logarithmic axis.
+
+    Parameters
+    ----------
+    path : PruningPath
+    ax : matplotlib Axes or None
+        Where to draw; None makes a figure.
+    picks : mapping of str to pick, sequence of picks, or None
+        Points to mark, by the names they shall have: pruned forests from ``path.select(...)`` or
+        ``path[i]``, or their places in the path. None marks, if there is validation, the best
+        point and the smallest one within one standard error of it.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import forestprune as fp
+    >>> wine = fp.load_wine_quality()
+    >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
+    >>> path = fp.prune_path(model, wine.data, wine.target, n_alphas=20)
+    >>> fp.plot_path(path, picks={"500 nodes": path.select(max_nodes=500)}).get_xscale()
+    'log'
+    """
+    if not len(path):
+        raise ValueError("The path has no points, so there is nothing to draw.")
+    ax = open_axes(ax, 7.2, 4.4)
+    validation = path.validation
+    nodes = np.maximum(path.n_nodes, 1)
+    errors = path.losses if validation is None else 1.0 - validation.scores
+    by_size = np.lexsort((errors, nodes))
+    full = path.source.original
+    if validation is not None:
+        band = validation.standard_errors[by_size]
+        ax.fill_between(
+            nodes[by_size],
+            errors[by_size] - band,
+            errors[by_size] + band,
+            color=PALE_BLUE,
+            alpha=0.7,
+            lw=0,
+            label="one standard error",
+        )
+    ax.plot(nodes[by_size], errors[by_size], color=BLUE, lw=1.6, marker="o", ms=2.5)
+    ax.set_xscale("log")
+    size = f"full model, {count(full.n_nodes, 'node')}"
+    at_full = max(full.n_nodes, 1)
+    if validation is None:
+        ax.axvline(at_full, color=GREY, lw=1, ls=(0, (2, 2)), label=size)
+    else:
+        ax.axhline(1.0 - validation.full, color=GREY, lw=1, ls=(0, (2, 2)))
+        ax.plot([at_full], [1.0 - validation.full], color=GREY, marker="D", ms=7, ls="", label=size)
+    marks = cycle([("o", RED), ("s", GOLD), ("^", INK), ("v", RED), ("P", GOLD), ("X", INK)])
+    for (name, index), (marker, colour) in zip(_places(path, picks), marks, strict=False):
+        ax.plot(
+            [nodes[index]],
+            [errors[index]],
+            color=colour,
+            marker=marker,
+            ms=9,
+            mec="white",
+            mew=1.2,
+            ls="",
+            zorder=3,
+            label=f"{name}, {count(int(path.n_nodes[index]), 'node')}",
+        )
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.set_xlabel("nodes")
+    if validation is None:
+        ax.set_ylabel("training error: mean squared error / var(y)")
+        title = "Training error against size"
+    else:
+        ax.set_ylabel("validation error: 1 - R²")
+        title = "Validation error against size"
+    frame(ax, title)
+    legend(ax)
+    return ax
+
+
+def _places(
+    path: PruningPath, picks: Mapping[str, Pick] | Sequence[Pick] | None
+) -> list[tuple[str, int]]:
+    """Return the names of picks and their places in the path."""
+    if picks is None:
+        if path.validation is None:
+            return []
+        best = path.choose(Budget(), None, False, path.validation)
+        smallest = path.choose(Budget(), None, True, path.validation)
+        return [("best", best), ("smallest within one standard error", smallest)]
+    if isinstance(picks, Mapping):
+        return [(name, place_of(path, pick)) for name, pick in picks.items()]
+    return [(f"pick {number}", place_of(path, pick)) for number, pick in enumerate(picks, 1)]
+
+
+def place_of(path: PruningPath, pick: Pick) -> int:
+    """Return the place of a pick in a path."""
+    if not isinstance(pick, PrunedForest):
+        return range(len(path))[operator.index(pick)]
+    same = [
+        index
+        for index, point in enumerate(path.points)
+        if point.alpha == pick.alpha
+        and point.objective == pick.objective
+        and np.array_equal(point.depths, pick.depths)
+    ]
+    if not same:
+        raise ValueError(
+            f"{pick!r} is no point of this path, so its place in the picture is not known. Pick by "
+            "path.select(...) or path[i]."
+        )
+    return same[0]

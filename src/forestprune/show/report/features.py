@@ -1,0 +1,49 @@
+"""Which features a model used, and which it still uses."""
+
+from typing import Any
+
+import numpy as np
+
+from forestprune.forest.forest import Forest
+from forestprune.show.plotting.importance import use_of_features
+from forestprune.show.plotting.look import short_names, shortened
+from forestprune.text.additive import column_names
+
+MAX_BARS, LETTERS = 20, 30
+"""Features in the chart, and how much of a name there is room for."""
+
+LONGEST = 200
+"""Letters of a name where there is room for it."""
+
+MAX_NAMES = 300
+"""How many names of features that are gone are listed."""
+
+
+def feature_summary(full: Forest, small: Forest) -> dict[str, Any]:
+    """Return how often features are split on, before and after, and which are gone."""
+    before = use_of_features(full, "splits").astype(np.int64)
+    after = use_of_features(small, "splits").astype(np.int64)
+    ranked = np.lexsort((-before, -after))
+    used = [int(column) for column in ranked if before[column] or after[column]]
+    shown = used[:MAX_BARS]
+    names = [shortened(name, LONGEST) for name in column_names(full)]
+    short = short_names(full, shown, LETTERS)
+    gone = [column for column in used if not after[column]]
+    return {
+        "before": int(np.count_nonzero(before)),
+        "after": int(np.count_nonzero(after)),
+        "splits_before": int(before.sum()),
+        "splits_after": int(after.sum()),
+        "shown": [
+            {
+                "name": names[column],
+                "short": short[column],
+                "before": int(before[column]),
+                "after": int(after[column]),
+            }
+            for column in shown
+        ],
+        "gone": [names[column] for column in gone[:MAX_NAMES]],
+        "gone_not_listed": max(0, len(gone) - MAX_NAMES),
+        "never_used": full.n_features - int(np.count_nonzero(before)),
+    }

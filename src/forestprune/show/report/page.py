@@ -1,0 +1,88 @@
+"""From a summary to one HTML page with everything in it."""
+
+import base64
+import hashlib
+import importlib.util
+import math
+from importlib.resources import files
+from typing import Any
+
+from forestprune.show.plotting.look import MINUS
+from forestprune.system.files import finite
+
+PACKAGES = ("jinja2", "plotly")
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def check_installed() -> None:
+    """Refuse, with what to do about it, if something is missing that pages are made with."""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"Reports need {' and '.join(missing)}, not installed here: "
+            f"pip install {' '.join(missing)}"
+        )
+
+
+def page(summary: dict[str, Any]) -> str:
+    """Return the report as HTML. All texts in `summary` are escaped: names of features are input.
+
+    Scripts run only if they are those that were put in here, which the page's own policy checks by
+    their hashes, and nothing at all is loaded from elsewhere.
+    """
+    import jinja2
+    from plotly.offline import get_plotlyjs
+
+    resources = {
+        name: (files("forestprune.show.report") / name).read_text(encoding="utf-8")
+        for name in ("report.html", "report.css", "report.js")
+    }
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "bytes": human_bytes,
+        "ratio": ratio,
+        "signed_percent": signed_percent,
+        "milliseconds": human_milliseconds,
+        "plain": "{:g}".format,
+    }
+    scripts = [get_plotlyjs().replace("\r\n", "\n"), resources["report.js"]]
+    chart = {name: summary[name] for name in ("path", "depths", "features")}
+    return environment.from_string(resources["report.html"]).render(
+        **summary,
+        chart=finite(chart),
+        style=resources["report.css"],
+        scripts=scripts,
+        hashes=[_hash(script) for script in scripts],
+    )
+
+
+def human_bytes(n: int) -> str:
+    """Return a number of bytes as people write it."""
+    power = min(int(math.log10(max(n, 1)) // 3), len(_UNITS) - 1)
+    return f"{n / 1000**power:.{0 if power == 0 else 1}f} {_UNITS[power]}"
+
+
+def human_milliseconds(ms: float) -> str:
+    """Return a time as people write it."""
+    return f"{ms / 1000:.1f} s" if ms >= 1000 else f"{ms:.2g} ms" if ms < 10 else f"{ms:.0f} ms"
+
+
+def ratio(full: float, small: float) -> str:
+    """Return how many times larger one of two numbers is."""
+    times = max(full, small) / min(full, small) if min(full, small) else math.inf
+    if math.isinf(times):
+        return "∞"
+    return f"{times:,.0f}" if times >= 10 else f"{times:.1f}"
+
+
+def signed_percent(share: float) -> str:
+    """Return a change in per cent, with its sign."""
+    return f"{100 * share:+.1f} %".replace("-", MINUS)
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -1,0 +1,89 @@
+"""The points of a path, and those of them that a reader looks for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from forestprune.select.path import Budget, PruningPath
+
+Call = Callable[[int, float | None], str]
+"""From a number of nodes, and a shrinkage, to the command that gets such a model."""
+
+_LEAST = 3
+"""Nodes of the smallest tree."""
+
+
+def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[str, Any]:
+    """Return the points of a path for a chart: sizes, errors, which to mark.
+
+    Errors are 1 - R squared on rows held out if the path has them, else on the rows that it was
+    made with; `held_out` says which. A point is on the frontier if no smaller one is as good. Its
+    `call` is how to get it; None if a command cannot, because there is no tree.
+    """
+    validation = path.validation
+    errors = path.losses if validation is None else 1.0 - validation.scores
+    spread = None if validation is None else validation.standard_errors
+    full = path.source.original
+    on_frontier = frontier(path.n_nodes, errors)
+    points = [
+        {
+            "nodes": int(path.n_nodes[i]),
+            "trees": int(path.n_trees[i]),
+            "depth": int(path.max_depths[i]),
+            "alpha": float(path.alphas[i]),
+            "error": float(errors[i]),
+            "standard_error": None if spread is None else float(spread[i]),
+            "frontier": bool(on_frontier[i]),
+            "shrinkage": path.points[i].report.get("shrinkage"),
+            "call": f"small = path[{i}]" if call is None else _called(path, i, call),
+        }
+        for i in range(len(path))
+    ]
+    return {
+        "held_out": validation is not None,
+        "by_command": call is not None,
+        # Then what it says itself was the target, or might as well have been.
+        "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
+        "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
+        "points": points,
+        "full": {
+            "nodes": full.n_nodes,
+            "trees": full.n_trees,
+            "depth": full.max_depth,
+            "error": None if validation is None else 1.0 - validation.full,
+        },
+        "marks": marks(path, place, errors),
+    }
+
+
+def _called(path: PruningPath, place: int, call: Call) -> str | None:
+    nodes = int(path.n_nodes[place])
+    return call(nodes, path.points[place].report.get("shrinkage")) if nodes >= _LEAST else None
+
+
+def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Tell for each point whether its error is below that of all that are no larger."""
+    by_size = np.lexsort((errors, nodes))
+    sorted_errors = errors[by_size]
+    before = np.minimum.accumulate(np.concatenate([[np.inf], sorted_errors[:-1]]))
+    result = np.zeros(len(errors), dtype=np.bool_)
+    result[by_size] = sorted_errors < before
+    return result
+
+
+def marks(
+    path: PruningPath, place: int, errors: np.ndarray[Any, Any]
+) -> list[dict[str, str | int]]:
+    """Return the points to mark, by name: the one that was taken, and others worth a look."""
+    named = {"this model": place}
+    validation = path.validation
+    if validation is not None:
+        named["smallest within a standard error"] = path.choose(Budget(), None, True, validation)
+        as_good = np.flatnonzero(errors <= 1.0 - validation.full)
+        if as_good.size:
+            named["smallest as good as the full model"] = int(
+                as_good[np.argmin(path.n_nodes[as_good])]
+            )
+        named["best"] = path.choose(Budget(), None, False, validation)
+    return [{"name": name, "place": index} for name, index in named.items()]

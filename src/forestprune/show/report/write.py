@@ -1,0 +1,96 @@
+"""write_report(): what there is to say about a pruned model, as one HTML file."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from forestprune.select.path import PruningPath
+from forestprune.show.plotting.path import Pick, place_of
+from forestprune.show.report.page import check_installed, page
+from forestprune.show.report.summary import About, summarise
+from forestprune.system.files import write_atomically
+
+
+def write_report(
+    file: str | os.PathLike[str],
+    path: PruningPath,
+    pick: Pick,
+    *,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    title: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    model_bytes: int | None = None,
+    small_file: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write a report on a pruned model: one HTML file that needs nothing beside it.
+
+    It has the trade-off to point at and click on, depths and features before and after, the trees
+    if they are not too many, and how to load the model.
+
+    Parameters
+    ----------
+    file : str or path-like
+        Where the report goes. An older one is replaced when the new one is complete.
+    path : PruningPath
+        What the model was chosen from; with validation rows, so that errors are those on rows that
+        were held out.
+    pick : PrunedForest or int
+        The model that the report is about: ``path.select(...)``, ``path[i]``, or its place.
+    X : array-like or None
+        Rows with which the time to predict is measured, if there are any: the first 2,000.
+    y : array-like or None
+        With `X`: what the model should predict for these rows. If neither the forest was pruned
+        with them nor the model chosen by them, this is the error to go by, and it stands first in
+        the report.
+    sample_weight : array-like or None
+        Weights of the rows of `X`, for the error.
+    title : str or None
+    options : mapping or None
+        What else should be on record, such as the options that the path was made with.
+    model_bytes : int or None
+        Size of the original's file; None takes that of a file of the same kind as the small one's.
+    small_file : str or path-like, or None
+        The file of the pruned model, for its size and to say how to load it. None: it is not in
+        one yet; the size is `n_bytes` of the pruned model.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the report is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import forestprune as fp
+    >>> wine = fp.load_wine_quality()
+    >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
+    >>> path = fp.prune_path(model, wine.data, wine.target, n_alphas=20)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = fp.write_report(f"{folder}/report.html", path, path.select(max_nodes=200))
+    ...     written.name
+    'report.html'
+    """
+    check_installed()
+    if y is not None and X is None:
+        raise ValueError("y was given without X: give the rows that it belongs to, or neither.")
+    about = About(
+        title=title,
+        options=options or {},
+        model_bytes=model_bytes,
+        small_file=None if small_file is None else Path(small_file),
+    )
+    return write_page(file, summarise(path, place_of(path, pick), about, X, y, sample_weight))
+
+
+def write_page(file: str | os.PathLike[str], summary: dict[str, Any]) -> Path:
+    """Write a summary as a page, all of it or nothing."""
+    html = page(summary)
+    with write_atomically(file) as target:
+        target.write(html.encode(errors="replace"))  # half a character is none
+    return Path(file)

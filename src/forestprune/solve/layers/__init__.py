@@ -1,0 +1,1 @@
+"""The paper's own rule: trees are cut at a depth."""

@@ -1,0 +1,226 @@
+"""Fitting the values of all leaves of a pruned forest at once, its shape being given."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import NDArray
+
+from forestprune import kernels
+from forestprune.kernels.cuts import Trees
+from forestprune.system.threads import one_blas_thread
+
+DIRECT_LEAVES = 1000
+DIRECT_WORK = 3e7
+"""Up to so many leaves, and so many pairs of leaves that share a row, equations are solved
+directly; beyond, by conjugate gradients."""
+
+STEPS = 100
+ENOUGH = 1e-6
+"""Conjugate gradients end after so many steps, or when one gains so little next to the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """The leaves of pruned trees, as columns of a matrix A: 1 where a row is in the leaf, else 0.
+
+    Attributes
+    ----------
+    codes : integer array of shape (n_trees, m)
+        The leaf that each row reaches in each unpruned tree.
+    trees : Trees
+    present : int64 array
+        The trees that are not pruned away.
+    group : int64 array of shape (n_leaves of the unpruned forest,)
+        The column of each leaf; only of trees that are present.
+    node, tree : int64 arrays of shape (n_columns,)
+        The node and the tree of each column.
+    """
+
+    codes: NDArray[np.unsignedinteger]
+    trees: Trees
+    present: NDArray[np.int64]
+    group: NDArray[np.int64]
+    node: NDArray[np.int64]
+    tree: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, codes: NDArray[np.unsignedinteger], trees: Trees, kept: NDArray[np.bool_]
+    ) -> "Leaves":
+        """Find the leaves of trees that keep some of their splits."""
+        splits = trees.first_leaf - np.arange(trees.first_leaf.size)
+        counts = np.diff(np.concatenate([[0], np.cumsum(kept)])[splits])
+        present = np.flatnonzero(counts)
+        columns = int(counts.sum() + present.size)
+        group = np.empty(int(trees.first_leaf[-1]), np.int64)
+        node, tree = np.empty(columns, np.int64), np.empty(columns, np.int64)
+        end = np.empty(int(np.diff(trees.offsets).max(initial=1)), np.int64)
+        kernels.number_leaves(trees, kept, present, end, group, node, tree)
+        return cls(codes, trees, present, group, node, tree)
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """Weight of the rows in each leaf."""
+        return self.trees.weight[self.node]
+
+    def add_to(self, value: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add to `out`, (n_outputs, m), what rows get if leaf j is given value[:, j]."""
+        kernels.add_leaves(
+            self.codes, self.trees, self.present, self.group, value, self._table(), out
+        )
+
+    def sums(self, amount: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of `amount`, (n_outputs, m), over the rows in each leaf."""
+        out = np.zeros((amount.shape[0], self.node.size))
+        kernels.sum_leaves(
+            self.codes, self.trees, self.present, self.group, amount, self._table(), out
+        )
+        return out
+
+    def matrix(self) -> scipy.sparse.csr_matrix:
+        """Return A itself, which has an entry for each row and tree."""
+        trees, rows = self.trees, self.codes.shape[1]
+        columns = np.empty((rows, self.present.size), np.int64)
+        for j, tree in enumerate(self.present):
+            columns[:, j] = self.group[trees.first_leaf[tree] + self.codes[tree].astype(np.int64)]
+        starts = np.arange(rows + 1) * self.present.size
+        shape = (rows, self.node.size)
+        return scipy.sparse.csr_matrix((np.ones(columns.size), columns.ravel(), starts), shape)
+
+    def _table(self) -> NDArray[np.float64]:
+        return np.empty(int(np.diff(self.trees.first_leaf).max(initial=1)))
+
+
+@dataclass(eq=False)
+class LeafFit:
+    """Values of leaves on their way to the best ones.
+
+    With r what they leave unexplained, these minimise
+
+        sum of weight * r^2  +  shrinkage * sum of (value - origin)^2
+
+    over the values and, if there is a `constant`, over that, which is added to them all.
+
+    Attributes
+    ----------
+    leaves : Leaves
+    row_weight : float64 array of shape (m,), or empty if all weigh 1
+    residual : float64 array of shape (n_outputs, m)
+        r now, times the rows' weights; changed in place.
+    value : float64 array of shape (n_outputs, n_columns)
+        The values now; changed in place.
+    origin : float64 array of shape (n_outputs, n_columns)
+    shrinkage : float
+    constant : float64 array of shape (n_outputs,), or None
+        What is added besides; changed in place. None adds nothing.
+    """
+
+    leaves: Leaves
+    row_weight: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    value: NDArray[np.float64]
+    origin: NDArray[np.float64]
+    shrinkage: float
+    constant: NDArray[np.float64] | None = None
+
+    def solve(self) -> None:
+        """Minimise, directly if there are few leaves."""
+        shared_rows = self.residual.shape[1] * self.leaves.present.size**2
+        if self.leaves.node.size <= DIRECT_LEAVES and shared_rows <= DIRECT_WORK:
+            self.solve_directly()
+        else:
+            self.iterate(STEPS, ENOUGH)
+
+    def solve_directly(self) -> None:
+        """Solve the normal equations by Cholesky's method."""
+        matrix = self.leaves.matrix()
+        weighted = (
+            matrix.multiply(self.row_weight[:, np.newaxis]) if self.row_weight.size else matrix
+        )
+        gram = np.asarray((matrix.T @ weighted).todense())
+        if self.constant is not None:
+            sums = np.append(np.diag(gram), 0.0)
+            gram = np.pad(gram, (0, 1))
+            gram[-1], gram[:, -1] = sums, sums
+            gram[-1, -1] = self._total_weight()
+        gram[np.diag_indices_from(gram)] += self._penalty()
+        length = np.sqrt(np.maximum(np.diag(gram), 0.0))
+        length[length == 0.0] = 1.0
+        gram /= length
+        gram /= length[:, np.newaxis]
+        # Leaves of two trees may hold the same rows: enough to choose, too little to matter.
+        gram[np.diag_indices_from(gram)] += 1e-12
+        with one_blas_thread():
+            step = scipy.linalg.solve(gram, (self._downhill() / length).T, assume_a="pos").T
+        step /= length
+        self._go(step, self._rise(step))
+
+    def iterate(self, most: int, enough: float) -> None:
+        """Take conjugate gradient steps until one gains less than `enough` times the first."""
+        downhill = self._downhill()
+        scale = np.append(self.leaves.weight, self._total_weight())[: downhill.shape[1]]
+        scale = scale + self._penalty()
+        scale[scale == 0.0] = 1.0
+        direction = downhill / scale
+        slope = float((downhill * direction).sum())
+        first = 0.0
+        for _ in range(most):
+            rise = self._rise(direction)
+            curvature = self._product(rise, rise) + float((self._penalty() * direction**2).sum())
+            if slope <= 0.0 or curvature <= 0.0:
+                break
+            length = slope / curvature
+            self._go(length * direction, length * rise)
+            gain = length * slope
+            first = first or gain
+            if gain <= enough * first:
+                break
+            downhill -= length * (self._sums(rise) + self._penalty() * direction)
+            better = downhill / scale
+            new_slope = float((downhill * better).sum())
+            direction = better + new_slope / slope * direction
+            slope = new_slope
+
+    def _penalty(self) -> NDArray[np.float64]:
+        """Return the weight of each squared value; the constant's is 0."""
+        penalty = np.full(self.leaves.node.size, self.shrinkage)
+        return penalty if self.constant is None else np.append(penalty, 0.0)
+
+    def _total_weight(self) -> float:
+        return float(self.row_weight.sum()) if self.row_weight.size else self.residual.shape[1]
+
+    def _downhill(self) -> NDArray[np.float64]:
+        """Return half the negative gradient: one column a leaf, then the constant."""
+        sums = self.leaves.sums(self.residual) - self.shrinkage * (self.value - self.origin)
+        if self.constant is None:
+            return sums
+        return np.column_stack([sums, self.residual.sum(axis=1)])
+
+    def _sums(self, rise: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted sums of what rows get, in each leaf and in all."""
+        weighted = rise * self.row_weight if self.row_weight.size else rise
+        sums = self.leaves.sums(weighted)
+        if self.constant is None:
+            return sums
+        return np.column_stack([sums, weighted.sum(axis=1)])
+
+    def _rise(self, step: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what rows get by a step of the values and the constant."""
+        rise = np.zeros_like(self.residual)
+        if self.constant is not None:
+            rise += step[:, -1:]
+        self.leaves.add_to(np.ascontiguousarray(step[:, : self.leaves.node.size]), rise)
+        return rise
+
+    def _product(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+        if self.row_weight.size:
+            return float(np.einsum("ox,ox,x->", a, b, self.row_weight))
+        return float(np.einsum("ox,ox->", a, b))
+
+    def _go(self, step: NDArray[np.float64], rise: NDArray[np.float64]) -> None:
+        self.value += step[:, : self.leaves.node.size]
+        if self.constant is not None:
+            self.constant += step[:, -1]
+        self.residual -= rise * self.row_weight if self.row_weight.size else rise

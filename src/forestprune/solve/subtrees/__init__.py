@@ -1,0 +1,1 @@
+"""The default rule: any subtree that contains the root may be kept."""

@@ -1,0 +1,1 @@
+"""Files, threads, progress: what the operating system is asked for."""

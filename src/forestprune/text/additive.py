@@ -1,0 +1,158 @@
+"""A forest read as an additive model: a constant, and what each tree adds to it.
+
+What is said, written and drawn of a forest starts here, so that text, formula and picture agree.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.forest.category_sets import unpack_categories
+from forestprune.forest.forest import Forest
+
+NEAR_ZERO = 1e-30
+"""Below it a number is rounded to 0. LightGBM writes 1e-35 where rows above zero are parted off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """One output of a forest, with the values of roots moved into the constant.
+
+    Attributes
+    ----------
+    constant : float
+        What is predicted if no tree adds anything.
+    adds : float64 array of shape (n_nodes,)
+        What its tree adds to a row that ends in a node, weight of the tree included; 0 at roots.
+    shares : float64 array of shape (n_nodes,)
+        Share of the training rows, by weight, that pass a node; NaN if the forest does not know.
+    order : tuple of int
+        The trees, first the one whose contribution varies most over the training rows.
+    """
+
+    constant: float
+    adds: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, forest: Forest, output: int | None = None) -> "Additive":
+        """Read one output of `forest`; which, need not be said if there is only one."""
+        value = forest.value[:, _checked_output(forest, output)]
+        base = forest.base[output or 0]
+        tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
+        roots = forest.offsets[:-1]
+        adds = forest.scale[tree] * (value - value[roots][tree])
+        whole = forest.cover[roots][tree]
+        shares = np.divide(
+            forest.cover, whole, out=np.full(forest.n_nodes, np.nan), where=whole > 0
+        )
+        spread = np.zeros(forest.n_trees)
+        np.add.at(spread, tree, forest.cover * adds**2 * (forest.left < 0))
+        order = np.argsort(-spread, kind="stable")
+        return cls(
+            constant=float(base + forest.scale @ value[roots]),
+            adds=adds,
+            shares=shares,
+            order=tuple(int(number) for number in order),
+        )
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a row must meet to go left.
+
+    Attributes
+    ----------
+    feature : int
+    threshold : float
+        Rows with ``x <= threshold`` meet it, x as the user has it: if the model rounds x to
+        float32 before it compares, the threshold allows for that.
+    categories : tuple of int, or None
+        The codes that meet it, if the split is categorical; then there is no threshold.
+    missing : bool
+        Whether a missing value meets it; False if rows have none.
+    """
+
+    feature: int
+    threshold: float
+    categories: tuple[int, ...] | None
+    missing: bool
+
+    @classmethod
+    def of(cls, forest: Forest, node: int) -> "Condition":
+        """Return the condition of a split."""
+        categories = None
+        if forest.category_set.size and forest.category_set[node] >= 0:
+            start, end = forest.set_offsets[forest.category_set[node] :][:2]
+            categories = unpack_categories(forest.set_words[start:end])
+        threshold = float(forest.threshold[node])
+        if forest.input.dtype == "float32":
+            threshold = before_rounding(threshold)
+        return cls(
+            feature=int(forest.feature[node]),
+            threshold=threshold,
+            categories=categories,
+            missing=bool(forest.missing_left[node]) and takes_missing(forest),
+        )
+
+
+def rounded_sign(threshold: float, written: float) -> str:
+    """Return how x is to be compared with a threshold as it is `written`, which may be rounded.
+
+    What goes to one side and is as round as the threshold still goes to that side by what is
+    written: of 10.6 and 10.7, parted at 10.65, only the first is "< 10.7".
+    """
+    return "<" if written > threshold else "<="
+
+
+def before_rounding(threshold: float) -> float:
+    """Return the largest x that is at most `threshold` once it is rounded to float32."""
+    with np.errstate(over="ignore"):
+        below = np.float32(threshold)
+        # As float64: numpy would compare a float32 with a number of Python's in float32.
+        if float(below) > threshold:
+            below = np.nextafter(below, np.float32(-np.inf))
+        above = np.nextafter(below, np.float32(np.inf))
+        # Beyond the largest float32 rounding goes on as if there were one more.
+        low, high = (float(np.clip(float(x), -(2.0**128), 2.0**128)) for x in (below, above))
+        middle = (low + high) / 2.0
+        rounded = float(np.float32(middle))
+    return middle if rounded <= threshold else float(np.nextafter(middle, -np.inf))
+
+
+def takes_missing(forest: Forest) -> bool:
+    """Tell whether rows may have missing values."""
+    return forest.input.ensure_all_finite is not True
+
+
+def column_names(forest: Forest) -> tuple[str, ...]:
+    """Return the names of features as trained, x0, x1, ... if they have none."""
+    return forest.feature_names or tuple(f"x{column}" for column in range(forest.n_features))
+
+
+def category_labels(forest: Forest, condition: Condition) -> list[str | int | float | None]:
+    """Return the categories of a condition as the user knows them, codes if the model does not."""
+    labels = forest.input.known_categories.get(condition.feature, ())
+    return [labels[c] if c < len(labels) else c for c in condition.categories or ()]
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent; what is little is not nothing."""
+    return "<1 %" if 0.0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def _checked_output(forest: Forest, output: int | None) -> int:
+    if output is None and forest.n_outputs > 1:
+        raise ValueError(
+            f"This forest predicts {forest.n_outputs} outputs; say which one is meant, with "
+            f"output=0 to output={forest.n_outputs - 1}."
+        )
+    if output is not None and not (
+        isinstance(output, int | np.integer) and 0 <= output < forest.n_outputs
+    ):
+        raise ValueError(
+            f"output must be a whole number from 0 to {forest.n_outputs - 1}, got {output!r}."
+        )
+    return int(output or 0)

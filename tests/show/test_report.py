@@ -1,0 +1,649 @@
+"""The report says what is true, whatever features are called, and is whole or not there."""
+
+import html
+import json
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import catboost
+import joblib
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_text import AWKWARD
+
+import forestprune as fp
+from forestprune.forest import registry
+from forestprune.options import Options
+from forestprune.select.choosing import Wanted, candidates
+from forestprune.select.opening import HeldOut
+from forestprune.select.path import Budget
+from forestprune.show.plotting.look import shortened
+from forestprune.show.report import page, timing
+from forestprune.show.report.features import LONGEST
+from forestprune.show.report.loading import how_to_load
+from forestprune.show.report.summary import About, summarise
+from forestprune.show.report.tradeoff import frontier
+
+MOST_BYTES = 6_000_000
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    y = X[:, 0] + 3 * (X[:, 1] > 0) * X[:, 2] + 0.3 * rng.normal(size=500)
+    return X[:300], y[:300], X[300:400], y[300:400], X[400:], y[400:]
+
+
+@pytest.fixture(scope="module")
+def path(data):
+    X, y, X_val, y_val, *_ = data
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, y)
+    return fp.prune_path(model, X, y, n_alphas=25, X_val=X_val, y_val=y_val)
+
+
+class Page(HTMLParser):
+    """A page taken apart: its elements, and what stands in them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self.inside = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag in ("script", "style"):
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.inside.pop()
+
+    def handle_data(self, text):
+        if not self.inside:
+            self.texts.append(text)
+
+    @property
+    def tags(self):
+        return [tag for tag, _ in self.elements]
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+
+def written(tmp_path, *arguments, **options):
+    return fp.write_report(tmp_path / "report.html", *arguments, **options).read_text("utf-8")
+
+
+def data_in(text):
+    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+# What it says
+
+
+def test_headline_says_what_the_models_are(tmp_path, path, data):
+    *_, X_test, y_test = data
+    small = path.select(max_nodes=40)
+    native, full = small.to_native(), path.source.forest.to_native()
+    text = written(tmp_path, path, small, X=X_test, y=y_test)
+    shown = Page(text).text
+    nodes = sum(tree.tree_.node_count for tree in full.estimators_.ravel())
+    scores = [r2_score(y_test, model.predict(X_test)) for model in (full, native)]
+    assert f"{nodes:,} → {small.n_nodes:,}" in shown
+    assert f"R² {scores[0]:.4f} → {scores[1]:.4f}" in shown
+    change = 100 * ((1 - scores[1]) / (1 - scores[0]) - 1)
+    assert f"{change:+.1f} %".replace("-", "\N{MINUS SIGN}") in shown
+    assert "on 100 further rows, given for this report" in shown
+    joblib.dump(native, tmp_path / "small.joblib")
+    kilobytes = (tmp_path / "small.joblib").stat().st_size / 1000
+    assert f"→ {kilobytes:.1f} kB" in shown
+    assert "100 rows at once" in shown
+
+
+def test_larger_and_slower_models_are_called_so(tmp_path, path, data, monkeypatch):
+    times = {"full": 0.002, "small": 0.003}
+    monkeypatch.setattr(
+        "forestprune.show.report.summary.prediction_times", lambda models, rows: times
+    )
+    shown = Page(written(tmp_path, path, 20, X=data[0], model_bytes=100)).text
+    assert "1.5 \N{MULTIPLICATION SIGN} slower 2 ms → 3 ms" in shown
+    assert re.search(r"[0-9.]+ \N{MULTIPLICATION SIGN} larger 100 bytes →", shown)
+
+
+def test_sizes_are_those_of_files_of_one_kind(tmp_path, data):
+    X, y, *_ = data
+    model = xgboost.XGBRegressor(n_estimators=20).fit(X, y)
+    model.save_model(tmp_path / "m.ubj")
+    path = fp.prune_path(model, X, y, n_alphas=10)
+    registry.save_model(path[8].to_native(), tmp_path / "s.ubj")
+    shown = Page(written(tmp_path, path, 8, small_file=tmp_path / "s.ubj")).text
+    kilobytes = [(tmp_path / name).stat().st_size / 1000 for name in ("m.ubj", "s.ubj")]
+    assert f"{kilobytes[0]:.1f} kB → {kilobytes[1]:.1f} kB" in shown
+
+
+def test_what_the_model_says_itself_is_no_target_like_others(tmp_path, data):
+    X, y, X_val, *_ = data
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    path = fp.prune_path(model, X, n_alphas=10, X_val=X_val)
+    text = written(tmp_path, path, 6)
+    assert data_in(text)["path"]["own"]
+    assert "against what the full model says; on rows held out" in Page(text).text
+    with_y = fp.prune_path(model, X, y, n_alphas=5, X_val=X_val, y_val=data[3])
+    assert not data_in(written(tmp_path, with_y, 3))["path"]["own"]
+
+
+def test_formulas_are_exact_and_shrinkages_told(tmp_path, data):
+    X, y, X_val, y_val, *_ = data
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(20_000 + X, y)
+    held_out = HeldOut(20_000 + X_val, y_val, None)
+    wanted = Wanted(budget=Budget(max_nodes=30), n_alphas=15, whole=True)
+    path, place = candidates(model, 20_000 + X, y, None, wanted, held_out, Options())
+    text = written(tmp_path, path, place)
+    assert path[place].to_formula() in html.unescape(text)
+    points = data_in(text)["path"]["points"]
+    assert {point["shrinkage"] for point in points} == {10.0, 100.0, 1000.0}
+    assert points[place]["shrinkage"] == path[place].report["shrinkage"]
+    assert (
+        "one path for each shrinkage of the leaves' new values (10, 100, 1000)" in Page(text).text
+    )
+
+
+def test_trees_that_were_leaves_before_are_not_gone(tmp_path, data):
+    X, y, *_ = data
+    model = xgboost.XGBRegressor(n_estimators=20, gamma=60, max_depth=3).fit(X, y)
+    path = fp.prune_path(model, X, y, n_alphas=8)
+    depths = fp.Forest.from_model(model).depths
+    assert np.count_nonzero(depths == 0) > 0
+    small = path[7]
+    gone = np.count_nonzero((small.depths == 0) & (depths > 0))
+    assert f"{gone} trees of 20 are gone" in Page(written(tmp_path, path, 7)).text.replace(
+        "1 tree of 20 is gone", "1 trees of 20 are gone"
+    )
+
+
+def test_models_are_timed_in_turns():
+    calls = []
+
+    class Model:
+        def __init__(self, name):
+            self.name = name
+
+        def predict(self, rows):
+            calls.append(self.name)
+
+    times = timing.prediction_times({"full": Model("full"), "small": Model("small")}, [[1.0]])
+    assert list(times) == ["full", "small"]
+    assert calls == ["full", "small"] * (1 + timing.MOST)
+
+
+def test_names_without_end_do_not_make_it_larger(tmp_path, data):
+    X, y, *_ = data
+    names = [f"{letter * 20_000}" for letter in "abcd"]
+    frame = pd.DataFrame(X, columns=names)
+    model = RandomForestRegressor(30, random_state=0).fit(frame, y)
+    path = fp.prune_path(model, frame, y, n_alphas=15)
+    page_ = tmp_path / "report.html"
+    for pick in (path.select(max_nodes=90), path.select(max_nodes=900)):
+        fp.write_report(page_, path, pick)
+        assert page_.stat().st_size < MOST_BYTES
+
+
+def test_without_further_rows_the_error_is_that_on_rows_held_out(tmp_path, path):
+    shown = Page(written(tmp_path, path, 10)).text
+    validation = path.validation
+    assert f"R² {validation.full:.4f} → {validation.scores[10]:.4f}" in shown
+    assert "on rows held out, by which it may have been chosen;" in shown
+    assert "not measured: there were no rows to predict" in shown
+
+
+def test_without_rows_held_out_the_report_says_so(tmp_path, data):
+    X, y, *_ = data
+    model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, y)
+    path = fp.prune_path(model, X, y, n_alphas=8)
+    text = written(tmp_path, path, 5)
+    shown = Page(text).text
+    assert f"{1 - path.losses[5]:.4f} R²" in shown
+    assert "No rows were held out" in shown
+    assert "which flatters" in shown
+    chart = data_in(text)["path"]
+    assert chart["full"]["error"] is None
+    assert [point["error"] for point in chart["points"]] == pytest.approx(path.losses.tolist())
+
+
+def test_every_point_of_the_path_is_there(tmp_path, path):
+    chart = data_in(written(tmp_path, path, 12))["path"]
+    assert [point["nodes"] for point in chart["points"]] == path.n_nodes.tolist()
+    assert [point["trees"] for point in chart["points"]] == path.n_trees.tolist()
+    assert [point["alpha"] for point in chart["points"]] == pytest.approx(path.alphas.tolist())
+    errors = (1 - path.validation.scores).tolist()
+    assert [point["error"] for point in chart["points"]] == pytest.approx(errors)
+    marks = {mark["name"]: mark["place"] for mark in chart["marks"]}
+    assert marks["this model"] == 12
+    assert marks["best"] == int(np.argmin(errors))
+    as_good = [i for i, error in enumerate(errors) if error <= 1 - path.validation.full]
+    wanted = min(as_good, key=lambda i: path.n_nodes[i]) if as_good else None
+    assert marks.get("smallest as good as the full model") == wanted
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12))
+def test_frontier_has_what_nothing_else_beats(points):
+    nodes, errors = np.array(points).T
+    expected = []
+    for i, (size, error) in enumerate(points):
+        beaten = any(
+            other_size <= size and other_error < error for other_size, other_error in points
+        )
+        # Of several with the same error the smallest counts, and of equal ones the first.
+        twin = any(
+            other_error == error and (other_size < size or (other_size == size and j < i))
+            for j, (other_size, other_error) in enumerate(points)
+        )
+        expected.append(not beaten and not twin)
+    assert frontier(nodes, errors.astype(float)).tolist() == expected
+
+
+def test_depths_and_features_are_counted(tmp_path, path):
+    small, full = path.select(max_nodes=40), path.source.forest
+    chart = data_in(written(tmp_path, path, small))
+    for depth, (before, after) in enumerate(
+        zip(chart["depths"]["before"], chart["depths"]["after"], strict=True)
+    ):
+        assert before == np.count_nonzero(full.depths == depth)
+        assert after == np.count_nonzero(small.depths == depth)
+    for entry in chart["features"]["shown"]:
+        column = int(entry["name"].removeprefix("x"))
+        assert entry["before"] == np.count_nonzero(full.feature == column)
+        assert entry["after"] == np.count_nonzero(small.forest.feature == column)
+    assert len(chart["features"]["shown"]) == np.unique(full.feature[full.feature >= 0]).size
+
+
+def test_features_that_are_gone_are_listed(tmp_path, data):
+    X, y, *_ = data
+    frame = pd.DataFrame(X, columns=["this", "that", "also", "noise & <i>nothing</i>"])
+    model = GradientBoostingRegressor(n_estimators=50, random_state=0).fit(frame, y)
+    path = fp.prune_path(model, frame, y, n_alphas=40)
+    small = path.select(max_nodes=20)
+    used = {frame.columns[i] for i in small.forest.feature if i >= 0}
+    assert "noise & <i>nothing</i>" not in used
+    text = written(tmp_path, path, small)
+    listed = re.findall(r"<li>(.*?)</li>", text)
+    assert "noise &amp; &lt;i&gt;nothing&lt;/i&gt;" in listed
+    assert len(listed) == 4 - len(used)
+
+
+def test_every_leaf_is_drawn_with_what_it_adds(tmp_path, path):
+    small = path.select(max_nodes=40)
+    place = [point.alpha for point in path.points].index(small.alpha)
+    drawn = summarise(path, place, About())["trees"]
+    leaves = [leaf for tree in drawn["outputs"][0]["trees"] for leaf in tree["leaves"]]
+    forest = small.forest
+    assert len(leaves) == np.count_nonzero(forest.left < 0)
+    tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
+    roots = forest.value[forest.offsets[:-1], 0][tree_of]
+    adds = (forest.scale[tree_of] * (forest.value[:, 0] - roots))[forest.left < 0]
+    told = [float(leaf["told"].removeprefix("adds ")) for leaf in leaves]
+    assert sorted(told) == pytest.approx(sorted(adds.tolist()))
+    shown = Page(written(tmp_path, path, small)).text
+    assert all(leaf["text"] in shown for leaf in leaves)
+    assert small.to_text(digits=4).splitlines()[0] in shown
+
+
+def test_options_and_versions_are_on_record(tmp_path, path):
+    weighting = np.arange(1000.0)
+    options = {"max_nodes": 500, "rule": "subtree", "note": "<b>", "weighting": list(weighting)}
+    shown = Page(written(tmp_path, path, 3, options=options, title="Wines & <co>")).text
+    assert "Wines & <co>" in shown
+    assert "max_nodes 500 rule subtree note <b> weighting [np.float64(0.0)" in shown
+    assert len(shown) < 20_000
+    assert f"forestprune {fp.__version__}" in shown
+
+
+# How to load it
+
+
+MODELS = {
+    "XGBRegressor": (xgboost.XGBRegressor(n_estimators=5), (".json", ".ubj", ".joblib")),
+    "LGBMRegressor": (lightgbm.LGBMRegressor(n_estimators=5, verbose=-1), (".txt", ".pkl")),
+    "CatBoostRegressor": (
+        catboost.CatBoostRegressor(iterations=5, verbose=False, allow_writing_files=False),
+        (".cbm", ".json", ".pickle"),
+    ),
+    "RandomForestRegressor": (RandomForestRegressor(5, max_depth=4), (".joblib", ".skops")),
+    "HistGradientBoostingRegressor": (
+        HistGradientBoostingRegressor(max_iter=5),
+        (".pkl", ".skops"),
+    ),
+    "Pipeline": (
+        make_pipeline(StandardScaler(), RandomForestRegressor(5, max_depth=4)),
+        (".joblib",),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [(name, ending) for name, (_, endings) in MODELS.items() for ending in endings],
+)
+def test_loading_as_told_gives_the_model(name, ending, data, tmp_path, monkeypatch):
+    X, y, *_ = data
+    small = fp.prune(MODELS[name][0].fit(X, y), X, y, max_nodes=20)
+    file = tmp_path / f"it's{ending}"
+    registry.save_model(small.to_native(), file)
+    monkeypatch.chdir(tmp_path)
+    code = how_to_load(small, file)["code"].replace("model.predict(X)", "said = model.predict(X)")
+    found = {"X": X}
+    exec(code, found)
+    assert found["said"] == pytest.approx(small.predict(X), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_boosters_are_loaded_as_boosters(library, data, tmp_path, monkeypatch):
+    X, y, *_ = data
+    name = "XGBRegressor" if library == "xgboost" else "LGBMRegressor"
+    model = MODELS[name][0].fit(X, y)
+    booster = model.get_booster() if library == "xgboost" else model.booster_
+    small = fp.prune(booster, X, y, max_nodes=20)
+    file = tmp_path / f"small{'.json' if library == 'xgboost' else '.txt'}"
+    registry.save_model(small.to_native(), file)
+    monkeypatch.chdir(tmp_path)
+    told = how_to_load(small, file)
+    assert not told["as_booster"]
+    found = {"X": X}
+    lines = told["code"].splitlines()
+    exec("\n".join([*lines[:-1], f"said = {lines[-1]}"]), found)
+    assert found["said"] == pytest.approx(small.predict(X), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("as_booster", [False, True])
+def test_xgboost_is_told_of_categories(as_booster, data, tmp_path, monkeypatch):
+    X, y, *_ = data
+    kind = pd.Categorical.from_codes((X[:, 1] > 0).astype(int), ["low", "high"])
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(b=kind)
+    model = xgboost.XGBRegressor(n_estimators=10, max_depth=3, enable_categorical=True)
+    model.fit(frame, y)
+    booster = model.get_booster()
+    small = fp.prune(booster if as_booster else model, frame, y, max_nodes=20)
+    registry.save_model(small.to_native(), tmp_path / "small.json")
+    monkeypatch.chdir(tmp_path)
+    lines = how_to_load(small, tmp_path / "small.json")["code"].splitlines()
+    found = {"X": frame}
+    exec("\n".join([*lines[:-1], f"said = {lines[-1]}"]), found)
+    assert found["said"] == pytest.approx(small.predict(frame), rel=1e-5, abs=1e-5)
+
+
+def test_code_says_which_columns_the_model_takes(data):
+    X, y, *_ = data
+    frame = pd.DataFrame(X, columns=["a", "b\nimport os", "c", "d"])
+    model = MODELS["XGBRegressor"][0]
+    named = how_to_load(fp.prune(model.fit(frame, y), frame, y, max_nodes=20), None)["code"]
+    comment = r"# X: a table with the columns 'a', 'b\nimport os', 'c', 'd', in this order"
+    assert named.splitlines()[-2:] == [comment, "model.predict(X)"]
+    steps = make_pipeline(StandardScaler(), RandomForestRegressor(3)).fit(frame, y)
+    assert comment in how_to_load(fp.prune(steps, frame, y, max_nodes=20), None)["code"]
+    nameless = how_to_load(fp.prune(model.fit(X, y), X, y, max_nodes=20), None)["code"]
+    assert "# X: 4 columns, in the order of training\n" in nameless
+
+
+def test_without_a_file_the_report_says_so(path, data, tmp_path, monkeypatch):
+    small = path.select(max_nodes=40)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.joblib").write_bytes(b"another model, which has nothing to do with it")
+    shown = Page(written(tmp_path, path, small)).text
+    assert "not in a file yet" in shown
+    assert f"→ {small.n_bytes / 1000:.1f} kB" in shown
+    joblib.dump(small.to_native(), "small.joblib")
+    found = {"X": data[0]}
+    exec(how_to_load(small, None)["code"], found)
+    assert found["model"].predict(data[0]) == pytest.approx(small.predict(data[0]))
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.pkl"):
+        fp.write_report(tmp_path / "r.html", path, small, small_file="nowhere.pkl")
+
+
+def test_files_give_sizes_and_a_name(tmp_path, path):
+    small = path.select(max_nodes=40)
+    (tmp_path / "tiny.pkl").write_bytes(b"x" * 500)
+    files = {"model_bytes": 2_500_000, "small_file": tmp_path / "tiny.pkl"}
+    shown = Page(written(tmp_path, path, small, **files)).text
+    assert "5,000 \N{MULTIPLICATION SIGN} smaller 2.5 MB → 500 bytes" in shown
+    assert "open('tiny.pkl', \"rb\")" in shown
+    assert str(tmp_path) not in shown
+
+
+# What may be in a model
+
+
+def test_names_of_features_stay_text(tmp_path, data):
+    X, y, *_ = data
+    names = [
+        "<script>window.stolen = 1</script>",
+        "</script><script>window.stolen = 2</script>",
+        '"><img src=x onerror="window.stolen = 3">',
+        "{{ 7 * 7 }}{% raw %}",
+    ]
+    frame = pd.DataFrame(X, columns=names)
+    model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(frame, y)
+    path = fp.prune_path(model, frame, y, n_alphas=10)
+    text = written(tmp_path, path, 9, title=names[0], options={names[0]: names[1]})
+    opened = Page(text)
+    plain = Page(written(tmp_path, path, 9))
+    assert opened.tags.count("script") == 3
+    assert "img" not in opened.tags
+    assert opened.text.count("49") == plain.text.count("49")  # as which a template would run
+    for name in names[:3]:
+        assert name in opened.text
+    assert {entry["name"] for entry in data_in(text)["features"]["shown"]} >= set(names[:3])
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(st.text() | st.sampled_from(AWKWARD), min_size=4, max_size=4, unique=True),
+)
+def test_no_name_breaks_the_page(names):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    forest = fp.Forest.from_model(
+        RandomForestRegressor(3, max_depth=2, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    )
+    forest = replace(forest, input=replace(forest.input, feature_names=tuple(names)))
+    path = fp.prune_path(forest, pd.DataFrame(X, columns=names), X[:, 0] * X[:, 1], n_alphas=4)
+    text = page.page(summarise(path, 3, About(title="t")))
+    opened = Page(text)
+    assert opened.tags.count("script") == 3
+    shown = {entry["name"] for entry in data_in(text)["features"]["shown"]}
+    assert shown <= {shortened(name, LONGEST) for name in names}
+
+
+def test_nothing_comes_from_outside(tmp_path, path):
+    opened = Page(written(tmp_path, path, 9))
+    for tag, attributes in opened.elements:
+        assert tag not in ("link", "img", "iframe", "object", "embed")
+        assert not {"src", "href", "srcset", "action"} & set(attributes)
+    policy = next(a["content"] for _, a in opened.elements if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-inline" not in policy.partition("script-src")[2]
+
+
+def test_a_large_model_still_makes_a_small_file(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 600))
+    y = X[:, :40].sum(axis=1) + rng.normal(size=1000)
+    names = [f"a rather long name of a feature, number {i:,} of many" for i in range(600)]
+    frame = pd.DataFrame(X, columns=names)
+    model = RandomForestRegressor(50, max_features=0.1, n_jobs=2, random_state=0).fit(frame, y)
+    path = fp.prune_path(model, frame, y, n_alphas=20)
+    file = fp.write_report(tmp_path / "report.html", path, len(path) - 1, X=frame)
+    assert path.n_nodes[-1] > 10_000
+    assert file.stat().st_size < MOST_BYTES
+    shown = Page(file.read_text("utf-8")).text
+    assert "not drawn" in shown
+    small = path.select(max_nodes=700)
+    few = fp.write_report(tmp_path / "few.html", path, small)
+    assert few.stat().st_size < MOST_BYTES
+    used, kept = (np.unique(f.feature[f.feature >= 0]) for f in (path.source.forest, small.forest))
+    assert f"and {used.size - kept.size - 300} more" in Page(few.read_text("utf-8")).text
+
+
+def test_a_constant_has_a_report(tmp_path, path, data):
+    text = written(tmp_path, path, 0, X=data[0])
+    shown = Page(text).text
+    assert path.n_nodes[0] == 0
+    assert "No tree is left: the model is a constant." in shown
+    assert "∞ \N{MULTIPLICATION SIGN} fewer nodes" in shown
+
+
+def test_several_outputs_are_drawn_apart(tmp_path, data):
+    X, y, *_ = data
+    model = RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, np.column_stack([y] * 6))
+    path = fp.prune_path(model, X, np.column_stack([y] * 6), n_alphas=6)
+    shown = Page(written(tmp_path, path, 5)).text
+    assert all(f"Output {number}." in shown for number in (1, 2, 3, 4))
+    assert "Output 5." not in shown
+    assert "2 further outputs not drawn" in shown
+
+
+def test_what_is_no_y_is_named(tmp_path, data):
+    X, y, *_ = data
+    model = HistGradientBoostingRegressor(loss="poisson", max_iter=5).fit(X, np.exp(y / 3))
+    path = fp.prune_path(model, X, n_alphas=5)
+    shown = Page(written(tmp_path, path, 4, X=X)).text
+    assert path.source.forest.origin.predicts in shown
+    with pytest.raises(ValueError, match="cannot be compared with y"):
+        fp.write_report(tmp_path / "other.html", path, 4, X=X, y=y)
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_a_pipeline_takes_what_it_always_took(tmp_path, data):
+    X, y, X_val, y_val, X_test, y_test = data
+    pipeline = make_pipeline(StandardScaler(), RandomForestRegressor(5, max_depth=5)).fit(X, y)
+    path = fp.prune_path(pipeline, X, y, n_alphas=5, X_val=X_val, y_val=y_val)
+    shown = Page(written(tmp_path, path, 4, X=X_test, y=y_test)).text
+    assert f"R² {r2_score(y_test, pipeline.predict(X_test)):.4f}" in shown
+
+
+@pytest.mark.parametrize("container", ["DMatrix", "Booster", "polars", "Pool"])
+def test_rows_of_any_kind_are_timed(tmp_path, data, container):
+    import polars
+
+    X, y, *_ = data
+    if container == "Pool":
+        model = MODELS["CatBoostRegressor"][0].fit(X, y)
+        rows = catboost.Pool(X)
+    elif container == "polars":
+        rows = polars.DataFrame(X, schema=["a", "b", "c", "d"])
+        model = RandomForestRegressor(5, max_depth=3, random_state=0).fit(rows, y)
+    else:
+        model = MODELS["XGBRegressor"][0].fit(X, y)
+        model = model.get_booster()
+        rows = X if container == "Booster" else xgboost.DMatrix(X)
+    path = fp.prune_path(model, rows, y, n_alphas=5)
+    assert "300 rows at once" in Page(written(tmp_path, path, 4, X=rows)).text
+
+
+def test_no_more_rows_are_timed_than_needed():
+    assert len(timing.first_rows(np.zeros((5000, 2)))) == timing.ROWS
+
+
+def test_a_forest_without_a_library_has_a_report(tmp_path, path, data):
+    forest = replace(path.source.forest, origin=None)
+    own = fp.prune_path(forest, data[0], data[1], n_alphas=5)
+    text = written(tmp_path, own, 4, X=data[0])
+    assert "forestprune reads" in Page(text).text
+
+
+# Whole or not there
+
+
+def test_an_older_report_is_replaced_only_by_a_whole_one(tmp_path, path, monkeypatch):
+    file = tmp_path / "report.html"
+    file.write_text("older")
+
+    def fail(_):
+        raise RuntimeError("on the way")
+
+    monkeypatch.setattr("forestprune.show.report.write.page", fail)
+    with pytest.raises(RuntimeError):
+        fp.write_report(file, path, 3)
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+    assert file.read_text() == "older"
+
+
+def test_wrong_calls_say_what_is_required(tmp_path, path, data):
+    X, y, *_ = data
+    other = fp.prune(path.source.forest, X, y, alpha=0.123)
+    with pytest.raises(ValueError, match="is no point of this path"):
+        fp.write_report(tmp_path / "report.html", path, other)
+    with pytest.raises(ValueError, match="y was given without X"):
+        fp.write_report(tmp_path / "report.html", path, 3, y=y)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        fp.write_report(tmp_path / "nowhere" / "report.html", path, 3)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_missing_is_named_with_what_to_install():
+    script = """
+import sys
+sys.modules["plotly"] = None
+import forestprune as fp
+try:
+    fp.write_report("x", None, 0)
+except ImportError as error:
+    print(error)
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+    assert "plotly" in said
+    assert "pip install plotly" in said
+
+
+def test_the_model_is_left_alone(tmp_path, data):
+    X, y, *_ = data
+    model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, y)
+    before = pickle.dumps(model)
+    path = fp.prune_path(model, X, y, n_alphas=5)
+    written(tmp_path, path, 3, X=X)
+    assert pickle.dumps(model) == before
+
+
+# As people write numbers
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (13_444, "13.4 kB"), (2**31, "2.1 GB")],
+)
+def test_bytes(n, text):
+    assert page.human_bytes(n) == text
+
+
+@pytest.mark.parametrize(
+    ("full", "small", "text"), [(10, 4, "2.5"), (9999, 3, "3,333"), (3, 0, "∞"), (1, 2, "2.0")]
+)
+def test_ratios(full, small, text):
+    assert page.ratio(full, small) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"), [(0.0123, "0.012 ms"), (3.21, "3.2 ms"), (123.4, "123 ms"), (2500, "2.5 s")]
+)
+def test_times(ms, text):
+    assert page.human_milliseconds(ms) == text

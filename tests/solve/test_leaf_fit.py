@@ -1,0 +1,155 @@
+"""New values for all leaves of a pruned forest: columns, equations, and polishing by them."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import RandomForestRegressor
+from strategies import cases
+
+from forestprune import Forest, encode
+from forestprune.polish.polisher import Polisher
+from forestprune.solve.kept import Subtrees, layers_as_subtrees, read_trees
+from forestprune.solve.leaf_fit import LeafFit, Leaves
+from forestprune.solve.problem import pose
+
+
+def drawn_subtrees(case, data):
+    """Draw a pruning of each tree."""
+    masks = [
+        naive.kept_mask(root, data.draw(st.sampled_from(list(naive.prunings(root)))))
+        for root in case.roots
+    ]
+    mask = np.array([kept for tree in masks for kept in tree], dtype=bool)
+    return Subtrees(np.setdiff1d(np.flatnonzero(mask), case.forest.offsets[:-1]))
+
+
+def leaf_columns(case, subtrees):
+    """Return the nodes that are leaves, in any order, and the matrix of which rows are in them."""
+    mask = subtrees.mask(case.forest)
+    nodes, columns = [], []
+    for root, start in zip(case.roots, case.forest.offsets[:-1], strict=True):
+        order = naive.level_order(root)
+        number = {id(node): start + v for v, node in enumerate(order)}
+        if len(order) == 1 or not mask[number[id(root.left)]]:
+            continue
+        ends = [
+            [n for n in naive.visited(root, row, case.dtype) if mask[number[id(n)]]][-1]
+            for row in case.X
+        ]
+        for node in order:
+            if mask[number[id(node)]] and (node.is_leaf or not mask[number[id(node.left)]]):
+                nodes.append(number[id(node)])
+                columns.append([float(end is node) for end in ends])
+    return np.array(nodes, dtype=int), np.array(columns).reshape(-1, len(case.X)).T
+
+
+@given(case=cases(), data=st.data())
+def test_leaves_are_columns(case, data):
+    subtrees = drawn_subtrees(case, data)
+    encoding = encode(case.forest, case.X, sample_weight=case.weights)
+    trees = read_trees(case.forest, encoding.node_weights)
+    leaves = Leaves.of(encoding.codes, trees, subtrees.splits(trees))
+    nodes, matrix = leaf_columns(case, subtrees)
+    assert sorted(leaves.node) == sorted(nodes)
+    matrix = matrix[:, [list(nodes).index(node) for node in leaves.node]]
+    np.testing.assert_array_equal(leaves.matrix().toarray(), matrix)
+    owner = np.searchsorted(case.forest.offsets, leaves.node, side="right") - 1
+    np.testing.assert_array_equal(leaves.tree, owner)
+    rng = np.random.default_rng(0)
+    outputs = case.forest.n_outputs
+    value = rng.normal(size=(outputs, nodes.size))
+    out = np.ones((outputs, len(case.X)))
+    leaves.add_to(value, out)
+    np.testing.assert_allclose(out, 1.0 + value @ matrix.T, atol=1e-12)
+    amount = rng.normal(size=(outputs, len(case.X)))
+    np.testing.assert_allclose(leaves.sums(amount), amount @ matrix, atol=1e-12)
+
+
+@given(
+    case=cases(),
+    data=st.data(),
+    shrinkage=st.sampled_from([0.01, 1.0, 50.0]),
+    direct=st.booleans(),
+    constant=st.booleans(),
+)
+def test_values_solve_their_equations(case, data, shrinkage, direct, constant):
+    subtrees = drawn_subtrees(case, data)
+    problem = pose(encode(case.forest, case.X, sample_weight=case.weights), case.y)
+    trees = read_trees(case.forest, problem.encoding.node_weights)
+    leaves = Leaves.of(problem.encoding.codes, trees, subtrees.splits(trees))
+    rng = np.random.default_rng(0)
+    outputs, columns = case.forest.n_outputs, leaves.node.size
+    value, origin = rng.normal(size=(2, outputs, columns))
+    weights = np.ones(len(case.X)) if case.weights is None else case.weights
+    A = leaves.matrix().toarray()
+    target = rng.normal(size=(outputs, len(case.X)))
+    b = rng.normal(size=outputs)
+    residual = weights * (target - value @ A.T - (b[:, None] if constant else 0.0))
+    fit = LeafFit(
+        leaves,
+        np.empty(0) if case.weights is None else weights,
+        residual,
+        value,
+        origin,
+        shrinkage,
+        b if constant else None,
+    )
+    if direct:
+        fit.solve_directly()
+    else:
+        fit.iterate(2000, 1e-15)
+    # All at once by least squares: rows, then one more for each value.
+    pull = np.sqrt(shrinkage) * np.eye(columns)
+    M = np.vstack([np.sqrt(weights)[:, None] * A, pull])
+    if constant:
+        M = np.column_stack([M, np.append(np.sqrt(weights), np.zeros(columns))])
+    for o in range(outputs):
+        right = np.append(np.sqrt(weights) * target[o], np.sqrt(shrinkage) * origin[o])
+        best = np.linalg.lstsq(M, right, rcond=None)[0]
+        found = np.append(value[o], b[o]) if constant else value[o]
+        scale = 1.0 + float(right @ right)
+        least = float(((M @ best - right) ** 2).sum())
+        assert float(((M @ found - right) ** 2).sum()) <= least + 1e-7 * scale
+        np.testing.assert_allclose(value[o], best[:columns], atol=1e-3)
+    expected = weights * (target - value @ A.T - (b[:, None] if constant else 0.0))
+    np.testing.assert_allclose(residual, expected, atol=1e-9 * (1 + np.abs(expected).max()))
+
+
+def test_many_leaves_are_fitted_as_few_are():
+    X, y = make_friedman1(300, noise=1.0, random_state=0)
+    forest = Forest.from_model(RandomForestRegressor(30, max_depth=6, random_state=0).fit(X, y))
+    problem = pose(encode(forest, X), y, shrinkage=10.0)
+    trees = read_trees(forest, problem.encoding.node_weights)
+    kept = layers_as_subtrees(forest, np.full(30, 4)).splits(trees)
+    losses = []
+    for direct in (True, False):
+        leaves = Leaves.of(problem.encoding.codes, trees, kept)
+        residual, value = problem.residual.copy(), np.zeros((1, leaves.node.size))
+        origin = trees.origin[:, leaves.node]
+        fit = LeafFit(leaves, np.empty(0), residual, value, origin, 10.0, np.zeros(1))
+        fit.solve_directly() if direct else fit.solve()
+        losses.append(problem.loss(residual) + 10.0 * ((value - origin) ** 2).sum() / 300)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
+def test_polishing_leaves_explains_more_and_keeps_the_shape():
+    X, y = make_friedman1(200, noise=1.0, random_state=0)
+    forest = Forest.from_model(RandomForestRegressor(9, max_depth=4, random_state=0).fit(X, y))
+    depths = np.array([0, 1, 2, 3, 4, 0, 1, 2, 3])
+    kept = layers_as_subtrees(forest, depths)
+    losses = []
+    for shrinkage in (0.0, 1.0, 100.0, 1e9):
+        problem = pose(encode(forest, X), y, shrinkage=shrinkage)
+        polished = Polisher(problem).leaf(kept)
+        np.testing.assert_array_equal(polished.subtrees.nodes, kept.nodes)
+        losses.append(polished.loss)
+    assert losses == sorted(losses)
+    uncut = forest.truncate(depths)
+    rest = y - uncut.predict(X)
+    fixed = ((rest - rest.mean()) ** 2).sum() / problem.variation
+    # Much shrinkage leaves the values as they are, and the intercept free.
+    assert losses[-1] == pytest.approx(fixed, rel=1e-4)
+    assert losses[0] < 0.7 * fixed

@@ -1,0 +1,139 @@
+import io
+import sys
+import threading
+
+import pytest
+
+from forestprune.system import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_items_pass_through_and_nothing_shows_when_it_is_quick(monkeypatch, stream):
+    err = stream()
+    monkeypatch.setattr(sys, "stderr", err)
+    assert list(progress.track(iter(range(50)), "counting", 50)) == list(range(50))
+    assert err.getvalue() == ""
+
+
+def test_a_bar_shows_on_a_terminal_when_it_takes_long(monkeypatch):
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    assert list(progress.track(range(5), "counting", 5)) == list(range(5))
+    assert "counting" in err.getvalue()
+
+
+def test_no_bar_where_nobody_looks(monkeypatch):
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    assert list(progress.track(range(5), "counting", 5)) == list(range(5))
+    assert err.getvalue() == ""
+
+
+def test_a_bar_can_be_hidden(monkeypatch):
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    with progress.hidden():
+        assert list(progress.track(range(5), "counting", 5)) == list(range(5))
+    assert err.getvalue() == ""
+    list(progress.track(range(5), "counting", 5))
+    assert "counting" in err.getvalue()
+
+
+def impatient(monkeypatch):
+    """Return a terminal; no fixture, since pytest puts its own stderr in place before a test."""
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    return err
+
+
+def test_work_within_work_is_shown_too(monkeypatch):
+    terminal = impatient(monkeypatch)
+    for _ in progress.track(range(2), "outer", 2):
+        assert list(progress.track(range(3), "inner", 3)) == [0, 1, 2]
+    text = terminal.getvalue()
+    assert text.index("outer") < text.index("inner")
+    before = len(text)
+    list(progress.track(range(3), "again", 3))  # the first display has ended
+    assert "outer" not in terminal.getvalue()[before:]
+
+
+def test_work_that_is_given_up_is_gone(monkeypatch):
+    impatient(monkeypatch)
+    for _ in progress.track(range(9), "given up", 9):
+        break
+    with pytest.raises(ZeroDivisionError), progress.bar("failing", 1):
+        _ = 1 / 0
+    assert not progress._display._bars
+    assert progress._display._shown is None
+
+
+def test_other_threads_show_nothing(monkeypatch):
+    terminal = impatient(monkeypatch)
+    with progress.bar("here", 1) as show:
+        show(0.5)
+        thread = threading.Thread(target=lambda: list(progress.track(range(3), "elsewhere", 3)))
+        thread.start()
+        thread.join()
+    assert "here" in terminal.getvalue()
+    assert "elsewhere" not in terminal.getvalue()
+
+
+def test_one_long_call_is_shown_though_nobody_says_how_far_it_has_come(monkeypatch):
+    terminal = impatient(monkeypatch)
+    shown = threading.Event()
+    original = progress._started
+
+    def start():
+        display = original()
+        shown.set()
+        return display
+
+    monkeypatch.setattr(progress, "_started", start)
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    with progress.bar("one call", None):
+        assert shown.wait(20)
+    assert "one call" in terminal.getvalue()
+
+
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stderr", [None, object(), closed()])
+def test_a_program_without_a_console_runs(monkeypatch, stderr):
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert list(progress.track(range(5), "counting", 5)) == list(range(5))
+
+
+def test_waiting_for_the_compiler_is_said(monkeypatch):
+    numba = pytest.importorskip("numba")
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    terminal = impatient(monkeypatch)
+    thread = threading.Thread(target=numba.njit(lambda x: x + 1), args=(1,))
+    with progress.bar("outer", 1) as outer, progress.bar("inner", 1) as inner:
+        outer(0)
+        inner(0)
+        assert "compiling" not in terminal.getvalue()
+        thread.start()  # work is shared among threads
+        thread.join()
+        before = terminal.getvalue()
+        assert "inner (compiling, once for each installation)" in before
+        assert "outer (compiling" not in before
+        inner(0.5)
+        progress._display._shown.refresh()
+        assert "compiling" not in terminal.getvalue()[len(before) :]
