@@ -2,14 +2,18 @@
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from forestprune.exceptions import OptionError, named
 from forestprune.options import Options, require_count
-from forestprune.select.choosing import Wanted, candidates, open_model
-from forestprune.select.opening import HeldOut, checked_alphas, validated
-from forestprune.select.path import Budget, PruningPath
+from forestprune.select.budget import Budget
+from forestprune.select.choose import Wanted, choose, open_model
+from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
+from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
 from forestprune.select.solver import Solver
+from forestprune.select.validation import validate
 
 
 def prune(
@@ -100,8 +104,9 @@ def prune(
         n_alphas=n_alphas,
     )
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    path, taken = candidates(model, X, y, sample_weight, wanted, held_out, Options.of(options))
-    return path[taken]
+    with np.errstate(under="ignore"):  # squares of next to nothing are nothing
+        path, taken = choose(model, X, y, sample_weight, wanted, held_out, Options.of(options))
+        return path[taken]
 
 
 def prune_path(
@@ -155,18 +160,24 @@ def prune_path(
     require_count("n_alphas", n_alphas, 1)
     require_count("max_trees", max_trees, 1)
     if max_trees is not None and how.polish != "subset":
-        raise ValueError(
-            "max_trees says how many trees polish='subset' picks at each point; for a budget, use "
-            "path.select(max_trees=...)."
+        raise OptionError(
+            "{max_trees} says how many trees {polish='subset'} picks at each point; for a budget, "
+            "use path.select(max_trees=...)."
         )
     given = None if alphas is None else checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
     if how.shrinkage is not None and len(how.shrinkages) > 1:
-        raise ValueError(
-            f"A path has one shrinkage, got {how.shrinkage!r}. prune() and the estimators choose "
-            "from several."
+        raise OptionError(
+            f"A path has one shrinkage, got {named('shrinkage', repr(how.shrinkage))}. prune() and "
+            "the estimators choose from several."
         )
-    opened, how = open_model(model, X, y, sample_weight, how, max_depth)
-    solver = Solver(opened.encoding, opened.target, how, max_trees)
-    grid = solver.grid(n_alphas) if given is None else given
-    return validated(PruningPath(opened.source, tuple(solver.path(grid))), held_out, how.n_jobs)
+    with np.errstate(under="ignore"):
+        source, how = open_model(model, how, max_depth)
+        rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
+        del X
+        solver = Solver(rows.problem(how.n_jobs), how, max_trees)
+        points = tuple(solver.path(solver.grid(n_alphas) if given is None else given))
+        del solver
+        if held_out is None:
+            return PruningPath(source, points)
+        return PruningPath(source, points, validate(held_out.routed(source, how.n_jobs), points))

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from forestprune.api import prune, prune_path
 from forestprune.interop.source import Source, is_a
 from forestprune.options import Joint, Options, Polish, Rule, Weighting, require, require_number
-from forestprune.select.path import Budget, PruningPath, check_quality
+from forestprune.select.budget import Budget, check_quality
+from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
-from forestprune.select.scoring import Validation
+from forestprune.select.validation import Validation
 from forestprune.system.progress import track
 
 

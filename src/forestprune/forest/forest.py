@@ -18,7 +18,7 @@ from forestprune.forest.category_sets import drop_unused_sets
 from forestprune.forest.checks import check_forest, frozen_array, seal
 from forestprune.forest.inputs import InputSpec
 from forestprune.kernels import faults
-from forestprune.kernels.splits import Splits
+from forestprune.kernels.records import Splits
 from forestprune.system.files import read_archive, write_archive
 from forestprune.system.threads import run_in_threads, split_range, thread_count
 

@@ -23,6 +23,8 @@ class Source:
     pipeline : Pipeline or None
     uncut : Forest or None
         The original forest, if `forest` is that one cut at a depth already.
+    max_depth : int or None
+        That depth.
     ending : str
         Of the file that the pruned model will go to: the format in which its bytes are counted.
     """
@@ -30,6 +32,7 @@ class Source:
     forest: Forest
     pipeline: Any = None
     uncut: Forest | None = None
+    max_depth: int | None = None
     ending: str = ".joblib"
 
     @property
@@ -67,20 +70,14 @@ class Source:
             return X
         return self.pipeline[:-1].transform(X)
 
-    def target(self, X: Any, y: ArrayLike | None, n_jobs: int | None = None) -> ArrayLike:
-        """Return what predictions for the rows of `X` should be: `y`, or what the original says.
-
-        `X` is what the forest sees.
-        """
-        if y is None:
-            return self.original.predict(X, n_jobs=n_jobs)
+    def check_target(self, y: ArrayLike | None) -> None:
+        """Refuse a target that predictions cannot be compared with."""
         origin = self.original.origin
-        if origin is not None and not self.original.adds_up_to_y:
+        if y is not None and origin is not None and not self.original.adds_up_to_y:
             raise ValueError(
                 f"The trees of this {origin.model_class} add up to {origin.predicts}, which cannot "
                 "be compared with y. Leave y out: then what the model itself says is kept to."
             )
-        return y
 
     def wrap(self, native: Any) -> Any:
         """Put a model in the forest's place, in a copy of the pipeline."""
@@ -93,7 +90,8 @@ class Source:
 
     def cut(self, depth: int) -> "Source":
         """Return this source with no tree deeper than `depth`."""
-        return replace(self, forest=self.forest.truncate(depth), uncut=self.original)
+        forest = self.original.truncate(depth)
+        return replace(self, forest=forest, uncut=self.original, max_depth=depth)
 
     def surroundings(self) -> "Source | None":
         """Return what stands around the forest, without the forest; None if that is nothing."""

@@ -1,8 +1,11 @@
-"""How kernels are compiled."""
+"""How kernels are compiled, and where their machine code is kept."""
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numba
 from numba import njit
 
 
@@ -12,7 +15,34 @@ def kernel(function: Callable[..., Any]) -> Any:
     Where nothing can be kept, as in a container with neither a writable package nor a home, each
     process compiles for itself.
     """
+    return _compiled(function, no_cfunc_wrapper=True)
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call: what calls from Python need is left out."""
+    return _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+
+
+def _compiled(function: Callable[..., Any], **flags: bool) -> Any:
+    options: dict[str, Any] = {"nogil": True, **flags}
     try:
-        return njit(nogil=True, cache=True)(function)
+        dispatcher: Any = njit(cache=True, **options)(function)
     except RuntimeError:
-        return njit(nogil=True)(function)
+        return njit(**options)(function)
+    # numba looks only at the file that a function stands in: it would go on with machine code of
+    # functions elsewhere that it calls, and could not read what it kept if records have moved. So
+    # what it kept counts only if all kernels are as they were then.
+    if hasattr(dispatcher, "_cache"):  # else kernels are interpreted
+        dispatcher._cache._cache_file._version = f"{numba.__version__} {_CONTENTS}"
+    return dispatcher
+
+
+def _contents() -> str:
+    """Return a digest of all kernels as they stand in their files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+_CONTENTS = _contents()

@@ -1,72 +1,80 @@
-"""The leaves of pruned trees as columns of a matrix A: 1 where a row is in the leaf, else 0.
+"""The leaves of pruned trees: which nodes they are, and in which of them the rows of a leaf of the
+unpruned tree are.
 
-The matrix is never built. group[l] is the column of the rows in leaf l of the unpruned trees.
+As columns of a matrix A they are 1 where a row is in the leaf, else 0. That matrix is never built.
 """
 
-from forestprune.kernels.jit import kernel
-from forestprune.kernels.nodes import leaves_of, splits_of
+from forestprune.kernels.jit import inner, kernel
+from forestprune.kernels.nodes import first_leaf, first_split, leaves_of, splits_of
 
 
-@kernel
-def number_leaves(trees, kept, some, end, group, node, tree):
-    """Give the leaves of some trees that keep the splits `kept` numbers; return how many.
+@inner
+def number_leaves(trees, kept, i, leaves, leaf_of, node_leaf):
+    """Number the leaves of tree i if it keeps the splits `kept` of all; return how many there are.
 
-    Writes their nodes and their trees, and into group[l] the number of the one that holds leaf l of
-    the unpruned tree. `end` is scratch for the nodes of any tree.
+    Writes their nodes into `leaves`, rising, and into leaf_of[rank] the number of the one that the
+    rows of an unpruned leaf are in. A lone root is no leaf. `node_leaf` is scratch for its nodes.
     """
+    split, leaf = splits_of(trees, i), leaves_of(trees, i)
+    here = kept[first_split(trees.offsets[i], i) :]
+    # First whether a node is split, then in which leaf it lies.
+    for rank in range(leaf.size):
+        node_leaf[leaf[rank]] = 0
+    for s in range(split.size):
+        node_leaf[split[s]] = 1 if here[s] else 0
     count = 0
-    for i in some:
-        a = trees.offsets[i]
-        first_split, first_leaf = (a - i) // 2, trees.first_leaf[i]
-        split, leaf = splits_of(trees, i), leaves_of(trees, i)
-        end[0] = -1
-        for s in range(split.size):
-            v = split[s]
-            above = -1 if kept[first_split + s] else end[v]
-            if above < 0 and not kept[first_split + s]:
-                # The first split not kept on the way down: its node is a leaf now.
-                above = count
-                node[count] = a + v
-                tree[count] = i
+    node_leaf[0] = 0
+    for s in range(split.size):
+        above = node_leaf[split[s]]
+        for c in range(2 * s + 1, 2 * s + 3):
+            if here[s] and not node_leaf[c]:
+                leaves[count] = c
+                node_leaf[c] = count
                 count += 1
-            end[2 * s + 1] = above
-            end[2 * s + 2] = above
-        for rank in range(leaf.size):
-            here = end[leaf[rank]]
-            if here < 0:
-                here = count
-                node[count] = a + leaf[rank]
-                tree[count] = i
-                count += 1
-            group[first_leaf + rank] = here
+            else:
+                node_leaf[c] = above
+    for rank in range(leaf.size):
+        leaf_of[rank] = node_leaf[leaf[rank]]
     return count
 
 
 @kernel
-def add_leaves(codes, trees, some, group, value, table, out):
-    """Add A value to `out`, (n_outputs, m). `table` is scratch for the leaves of any tree."""
+def number_all_leaves(trees, some, kept, scratch, leaves, n_leaves, leaf_of):
+    """Number the leaves of some trees: see `number_leaves`. Each begins where its leaves do."""
     for i in some:
-        code, first = codes[i], trees.first_leaf[i]
-        leaves = trees.first_leaf[i + 1] - first
+        first, last = first_leaf(trees.offsets[i], i), first_leaf(trees.offsets[i + 1], i + 1)
+        n_leaves[i] = number_leaves(
+            trees, kept, i, leaves[first:last], leaf_of[first:last], scratch
+        )
+
+
+@kernel
+def add_leaves(codes, some, first, last, group, value, table, out):
+    """Add A value to `out`, (n_outputs, m).
+
+    Tree some[j] has the leaves first[j]..last[j] of the unpruned trees, and group[l] is the column
+    of the rows in leaf l. `table` is scratch for the leaves of any tree.
+    """
+    for j in range(some.size):
+        code, columns = codes[some[j]], group[first[j] : last[j]]
         for o in range(out.shape[0]):
             row, values = out[o], value[o]
-            for rank in range(leaves):
-                table[rank] = values[group[first + rank]]
+            for rank in range(columns.size):
+                table[rank] = values[columns[rank]]
             for x in range(row.size):
                 row[x] += table[code[x]]
 
 
 @kernel
-def sum_leaves(codes, trees, some, group, amount, table, out):
-    """Add to out[o] the sums of amount[o], (n_outputs, m), over the rows in each leaf."""
-    for i in some:
-        code, first = codes[i], trees.first_leaf[i]
-        leaves = trees.first_leaf[i + 1] - first
+def sum_leaves(codes, some, first, last, group, amount, table, out):
+    """Add to out[o] the sums of amount[o], (n_outputs, m), over the rows in each column of A."""
+    for j in range(some.size):
+        code, columns = codes[some[j]], group[first[j] : last[j]]
         for o in range(out.shape[0]):
             row, sums = amount[o], out[o]
-            for rank in range(leaves):
+            for rank in range(columns.size):
                 table[rank] = 0.0
             for x in range(row.size):
                 table[code[x]] += row[x]
-            for rank in range(leaves):
-                sums[group[first + rank]] += table[rank]
+            for rank in range(columns.size):
+                sums[columns[rank]] += table[rank]

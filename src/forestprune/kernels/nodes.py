@@ -1,30 +1,47 @@
-"""Which nodes of a tree are splits and which are leaves: loops over either need not ask each node.
+"""Where a tree's splits and leaves stand among those of all trees.
 
-Asking costs a branch that cannot be foreseen; in trees of ten thousands of nodes that is most of
-the time. Their numbers have no sign: of one that has, kernels ask each time whether it is negative.
+In level order the children of a tree's s-th split are its nodes 2s + 1 and 2s + 2, so a tree of n
+nodes has (n - 1) / 2 splits and (n + 1) / 2 leaves, and the first of tree i is known from where
+its nodes begin. Loops over either need not ask each node what it is, which would be a branch that
+cannot be foreseen. Their numbers have no sign: of one that has, kernels ask each time whether it
+is negative.
 """
 
 import numpy as np
 
-from forestprune.kernels.jit import kernel
+from forestprune.kernels.jit import inner
 
 ONE = np.uint64(1)
 """For places that are counted down: kernels cannot tell otherwise that they are not negative."""
 
 
-@kernel
-def splits_of(steps, i):
+@inner
+def first_split(offset, i):
+    """Return where the splits of tree i, whose nodes begin at `offset`, begin."""
+    return (offset - i) // 2
+
+
+@inner
+def first_leaf(offset, i):
+    """Return where the leaves of tree i, whose nodes begin at `offset`, begin."""
+    return (offset + i) // 2
+
+
+@inner
+def splits_of(trees, i):
     """Return the splits of tree i in level order; the children of the s-th are 2s + 1, 2s + 2."""
-    return steps.split[(steps.offsets[i] - i) // 2 : (steps.offsets[i + 1] - i - 1) // 2]
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    return trees.split[first_split(a, i) : first_split(b, i + 1)]
 
 
-@kernel
-def leaves_of(steps, i):
+@inner
+def leaves_of(trees, i):
     """Return the leaves of tree i in level order, so by their rank."""
-    return steps.leaf[(steps.offsets[i] + i) // 2 : (steps.offsets[i + 1] + i + 1) // 2]
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    return trees.leaf[first_leaf(a, i) : first_leaf(b, i + 1)]
 
 
-@kernel
+@inner
 def largest_tree(trees):
     """Return how many nodes the largest tree has, at least 1."""
     largest = 1
@@ -33,7 +50,7 @@ def largest_tree(trees):
     return largest
 
 
-@kernel
+@inner
 def add_up_splits(split, sums):
     """Set sums[v] of the splits of a tree to that of their children, from the leaves up."""
     for k in range(split.size):

@@ -9,72 +9,34 @@ counted for leaves that are new only. Each leaf has a place in W, its slot.
 
 import numpy as np
 
-from forestprune.kernels.jit import kernel
+from forestprune.kernels.jit import inner, kernel
+from forestprune.kernels.nodes import first_leaf
 from forestprune.kernels.sums import FEW, subtract, sum_by
 
 
-@kernel
-def assign_slots(trees, nodes, cut, order, overlaps, slot, fresh):
-    """Write the slots of the nodes where the rows of some trees end, as they stand in cut.ends.
-
-    nodes[v] is the forest's number of node v of `trees`, to which slots belong. Those of nodes that
-    are no longer among them are given away; `fresh` tells which slots are new. There must be no
-    fewer slots than such nodes. Returns how many there are up to the last one in use.
-    """
-    capacity = overlaps.node.size
-    used = np.zeros(capacity, np.bool_)
-    for i in order:
-        first = trees.first_leaf[i]
-        for j in range(first, first + cut.n_ends[i]):
-            here = overlaps.slot_of[nodes[trees.offsets[i] + cut.ends[j]]]
-            if here:
-                used[here - 1] = True
-    for place in range(capacity):
-        fresh[place] = False
-        if not used[place] and overlaps.node[place] >= 0:
-            overlaps.slot_of[overlaps.node[place]] = 0
-            overlaps.node[place] = -1
-    free = 0
-    last = 0
-    for i in order:
-        first = trees.first_leaf[i]
-        for j in range(first, first + cut.n_ends[i]):
-            node = nodes[trees.offsets[i] + cut.ends[j]]
-            here = overlaps.slot_of[node] - 1
-            if here < 0:
-                while overlaps.node[free] >= 0:
-                    free += 1
-                here = free
-                fresh[here] = True
-                overlaps.node[here] = node
-                overlaps.slot_of[node] = here + 1
-            slot[j] = here
-            last = max(last, here + 1)
-    return last
-
-
-@kernel
+@inner
 def _rows_to_count(trees, cut, i, mine, fresh, rows, place):
     """Write the rows of tree i that are to be counted, and where they end; return how many.
 
     They are those in fresh slots but for the largest of these, whose place in `mine` is returned
     too; -1 if none is fresh.
     """
-    a, first, column = trees.offsets[i], trees.first_leaf[i], cut.column[i]
+    a, row_leaf = trees.offsets[i], cut.row_leaf[i]
+    first = first_leaf(a, i)
     counted, largest, most = np.zeros(mine.size, np.bool_), -1, -1.0
     for j in range(mine.size):
         counted[j] = fresh[mine[j]]
-        weight = trees.weight[a + cut.ends[first + j]]
+        weight = trees.weight[a + cut.leaves[first + j]]
         if counted[j] and weight > most:
             largest, most = j, weight
     count = 0
     if largest >= 0:
         counted[largest] = False
-        for x in range(column.size):
+        for x in range(row_leaf.size):
             # Written in any case, and kept if it counts: faster than a branch nobody can foresee.
             rows[count] = x
-            place[count] = column[x]
-            count += counted[column[x]]
+            place[count] = row_leaf[x]
+            count += counted[row_leaf[x]]
     return count, largest
 
 
@@ -86,29 +48,31 @@ def count_overlaps(row_weight, trees, cut, order, overlaps, slot, fresh):
     what is left of that by the others, and the largest that is fresh need not be counted.
     """
     shared = overlaps.weight
-    rows = np.empty(cut.column.shape[1] + 1, np.int32)
-    place = np.empty(cut.column.shape[1] + 1, cut.column.dtype)
+    rows = np.empty(cut.row_leaf.shape[1] + 1, np.int32)
+    place = np.empty(cut.row_leaf.shape[1] + 1, cut.row_leaf.dtype)
     for i in order:
-        mine = slot[trees.first_leaf[i] : trees.first_leaf[i] + cut.n_ends[i]]
+        start = first_leaf(trees.offsets[i], i)
+        mine = slot[start : start + cut.n_leaves[i]]
         count, largest = _rows_to_count(trees, cut, i, mine, fresh, rows, place)
         if largest < 0:
             continue
         for other in order:
-            a, first, n = trees.offsets[other], trees.first_leaf[other], cut.n_ends[other]
-            theirs, column = slot[first : first + n], cut.column[other]
+            a, n = trees.offsets[other], cut.n_leaves[other]
+            first = first_leaf(a, other)
+            theirs, row_leaf = slot[first : first + n], cut.row_leaf[other]
             table = np.zeros((mine.size, n))
             if other == i:
                 for j in range(n):
-                    table[j, j] = trees.weight[a + cut.ends[first + j]]
+                    table[j, j] = trees.weight[a + cut.leaves[first + j]]
             else:
                 if row_weight.size:
                     for r in range(count):
-                        table[place[r], column[rows[r]]] += row_weight[rows[r]]
+                        table[place[r], row_leaf[rows[r]]] += row_weight[rows[r]]
                 else:
                     for r in range(count):
-                        table[place[r], column[rows[r]]] += 1.0
+                        table[place[r], row_leaf[rows[r]]] += 1.0
                 for k in range(n):
-                    left = trees.weight[a + cut.ends[first + k]]
+                    left = trees.weight[a + cut.leaves[first + k]]
                     for j in range(mine.size):
                         if j != largest:
                             left -= table[j, k] if fresh[mine[j]] else shared[mine[j], theirs[k]]
@@ -127,36 +91,37 @@ def refit_by_overlaps(row_weight, trees, cut, price, order, overlaps, slot, size
     sums, change = np.empty((outputs, size)), np.zeros((outputs, size))
     by, spare = np.empty((outputs, size)), np.empty((3, FEW))
     for i in order:
-        first, count = trees.first_leaf[i], cut.n_ends[i]
+        first, count = first_leaf(trees.offsets[i], i), cut.n_leaves[i]
         for o in range(outputs if count else 0):
-            sum_by(cut.column[i], cut.residual[o], by[o, :count], spare)
+            sum_by(cut.row_leaf[i], cut.residual[o], by[o, :count], spare)
             for j in range(count):
                 sums[o, slot[first + j]] = by[o, j]
     begun = sums.copy()
     for _ in range(max_sweeps):
         changed = False
         for i in order:
-            a, first, count = trees.offsets[i], trees.first_leaf[i], cut.n_ends[i]
-            gain, off = 0.0, 0.0
+            a, count = trees.offsets[i], cut.n_leaves[i]
+            first = first_leaf(a, i)
+            gain, shift = 0.0, 0.0
             for o in range(outputs):
                 for j in range(count):
-                    v = a + cut.ends[first + j]
+                    v = a + cut.leaves[first + j]
                     f, origin = cut.value[o, v], trees.origin[o, v]
                     rate = trees.weight[v] + price.shrinkage
                     # The residual's own sum, less what draws the value back.
                     left = sums[o, slot[first + j]] - price.shrinkage * (f - origin)
                     by[o, j] = left / rate if rate > 0.0 else 0.0
                     gain += left * by[o, j]
-                    off += (f + by[o, j] - origin) ** 2
-            if gain <= price.least:
+                    shift += (f + by[o, j] - origin) ** 2
+            if gain <= price.min_gain:
                 continue
             changed = True
-            cut.off[i] = off
+            cut.shift[i] = shift
             for o in range(outputs):
                 total = sums[o]
                 for j in range(count):
                     step, shared = by[o, j], overlaps.weight[slot[first + j]]
-                    cut.value[o, a + cut.ends[first + j]] += step
+                    cut.value[o, a + cut.leaves[first + j]] += step
                     change[o, slot[first + j]] += step
                     for k in range(size):
                         total[k] -= step * shared[k]
@@ -164,7 +129,7 @@ def refit_by_overlaps(row_weight, trees, cut, price, order, overlaps, slot, size
             break
     square = 0.0
     for i in order:
-        first, count = trees.first_leaf[i], cut.n_ends[i]
+        first, count = first_leaf(trees.offsets[i], i), cut.n_leaves[i]
         for o in range(outputs if count else 0):
             moved = False
             for j in range(count):
@@ -173,5 +138,5 @@ def refit_by_overlaps(row_weight, trees, cut, price, order, overlaps, slot, size
                 moved |= by[o, j] != 0.0
                 square += by[o, j] * (begun[o, k] - sums[o, k])
             if moved:
-                subtract(by[o], cut.column[i], row_weight, cut.residual[o])
+                subtract(by[o], cut.row_leaf[i], row_weight, cut.residual[o])
     cut.moved[0] += np.sqrt(max(square, 0.0))

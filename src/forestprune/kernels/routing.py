@@ -13,8 +13,8 @@ hidden behind the others.
 
 import numpy as np
 
-from forestprune.kernels.jit import kernel
-from forestprune.kernels.splits import Splits
+from forestprune.kernels.jit import inner, kernel
+from forestprune.kernels.records import Splits
 
 BLOCK = 512
 """Rows that move together: their state stays in the first-level cache."""
@@ -23,7 +23,7 @@ PACKED_NODE = np.dtype([("threshold", "f8"), ("left", "i4"), ("split", "u4")])
 """One node: left is negative at a leaf; split holds 2 * feature + (1 if NaN goes right)."""
 
 
-@kernel
+@inner
 def _in_set(x, words):
     """Tell whether category x has its bit set in `words`."""
     # Compared as float first: casting a huge or infinite float to an integer is undefined.
@@ -33,7 +33,7 @@ def _in_set(x, words):
     return (words[category >> 5] >> np.uint32(category & 31)) & np.uint32(1) == np.uint32(1)
 
 
-@kernel
+@inner
 def _walk(X, start, tree, reached):
     """Write the leaf that row start + j reaches into reached[j]; one row at a time."""
     for j in range(reached.size):
@@ -52,7 +52,7 @@ def _walk(X, start, tree, reached):
         reached[j] = v
 
 
-@kernel
+@inner
 def _pack(tree):
     """Gather what a step through `tree` needs, node by node."""
     nodes = np.empty(tree.left.size, PACKED_NODE)
@@ -63,7 +63,7 @@ def _pack(tree):
     return nodes
 
 
-@kernel
+@inner
 def _step(X, row, node):
     """Return the child of `node` that `row` goes to, without a branch."""
     one = np.uint32(1)
@@ -72,7 +72,7 @@ def _step(X, row, node):
     return node["left"] + np.int32(right)
 
 
-@kernel
+@inner
 def _walk_packed(X, start, nodes, reached):
     """Write the leaf that row start + j reaches into reached[j]; a block of rows at a time.
 
@@ -115,7 +115,7 @@ def _walk_packed(X, start, nodes, reached):
             k = still
 
 
-@kernel
+@inner
 def _route(X, start, splits, i, reached):
     """Send the rows from `start` on, one for each entry of `reached`, down tree i."""
     a, b = splits.offsets[i], splits.offsets[i + 1]

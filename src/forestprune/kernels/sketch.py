@@ -16,12 +16,12 @@ SLACK = 1e-14
 
 
 @kernel
-def ends_at(steps, i, depth):
+def ends_at(layers, i, depth):
     """Return for each leaf of tree i its ancestor at `depth`, or itself if it lies above."""
-    bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
-    split, leaf = splits_of(steps, i), leaves_of(steps, i)
+    bounds = layers.bounds[layers.first_bound[i] : layers.first_bound[i + 1]]
+    split, leaf = splits_of(layers, i), leaves_of(layers, i)
     nodes = bounds[min(depth + 1, bounds.size - 1)]
-    end = np.empty(steps.offsets[i + 1] - steps.offsets[i], np.int32)
+    end = np.empty(layers.offsets[i + 1] - layers.offsets[i], np.int32)
     for v in range(nodes):
         end[v] = v
     for s in range(nodes // 2, split.size):
@@ -34,18 +34,18 @@ def ends_at(steps, i, depth):
 
 
 @kernel
-def sketch_layers(codes, row_weight, cell, cell_weight, first, last, steps, share, rest):
+def sketch_layers(codes, row_weight, cell, cell_weight, first, last, layers, share, rest):
     """Write share[i, c, k] = e_c . (layer k + 1 of tree i) and the reach of the rests.
 
     With o outputs, cell c has o directions, from c * o on.
     """
-    outputs = steps.step.shape[0]
+    outputs = layers.step.shape[0]
     cells = cell_weight.size
     for i in range(first, last):
-        a, nodes = steps.offsets[i], steps.offsets[i + 1] - steps.offsets[i]
-        bounds = steps.bounds[steps.first_bound[i] : steps.first_bound[i + 1]]
+        a, nodes = layers.offsets[i], layers.offsets[i + 1] - layers.offsets[i]
+        bounds = layers.bounds[layers.first_bound[i] : layers.first_bound[i + 1]]
         depth = bounds.size - 2
-        split, leaf = splits_of(steps, i), leaves_of(steps, i)
+        split, leaf = splits_of(layers, i), leaves_of(layers, i)
         parent = np.empty(nodes, np.int32)
         for s in range(split.size):
             parent[2 * s + 1] = split[s]
@@ -68,7 +68,7 @@ def sketch_layers(codes, row_weight, cell, cell_weight, first, last, steps, shar
                     flat[leaf[code[x]] * cells + cell[x]] += 1.0
             for v in range(nodes - 1, 0, -1):
                 for o in range(outputs):
-                    step = steps.step[o, a + v]
+                    step = layers.step[o, a + v]
                     for j in range(cells):
                         part[level[v] - 1, o, j] += step * weight[v, j]
                 for j in range(cells):
@@ -79,11 +79,11 @@ def sketch_layers(codes, row_weight, cell, cell_weight, first, last, steps, shar
                 v = leaf[code[x]]
                 while v > 0:
                     for o in range(outputs):
-                        part[level[v] - 1, o, cell[x]] += w * steps.step[o, a + v]
+                        part[level[v] - 1, o, cell[x]] += w * layers.step[o, a + v]
                     v = parent[v]
         rest[i, 0] = 0.0
         for k in range(1, depth + 1):
-            square = (steps.reach[i, k] - steps.reach[i, k - 1]) ** 2
+            square = (layers.reach[i, k] - layers.reach[i, k - 1]) ** 2
             known = 0.0
             for j in range(cells):
                 for o in range(outputs):

@@ -6,7 +6,7 @@ one directly behind the left one, so a backward loop meets children first.
 
 import numpy as np
 
-from forestprune.kernels.jit import kernel
+from forestprune.kernels.jit import inner, kernel
 
 FEW = 256
 """Up to how many totals `sum_by` keeps four of each: they must stay in the nearest cache."""
@@ -45,7 +45,7 @@ def average_up(left, cover, value):
                 value[v, k] = share * value[c, k] + (1.0 - share) * value[c + 1, k]
 
 
-@kernel
+@inner
 def sum_by(code, amount, sums, spare):
     """Write into sums[j] the total of `amount` over the rows with code j.
 
@@ -75,7 +75,7 @@ def sum_by(code, amount, sums, spare):
             sums[j] += second[j] + third[j] + fourth[j]
 
 
-@kernel
+@inner
 def subtract(by, code, row_weight, residual):
     """Take by[code[x]] from each row of a residual that is kept times the rows' weights."""
     if row_weight.size:

@@ -1,1 +1,1 @@
-"""New weights, or new leaf values, for trees that are pruned already."""
+"""New weights, or new leaf values, for trees that are pruned already: the option `polish`."""

@@ -1,7 +1,6 @@
 """Where every row ends up in every tree: all that the solver ever needs of X."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,17 +23,14 @@ class Encoding:
     codes : unsigned int array of shape (n_trees, m)
         ``codes[i, x]`` is the rank, among the leaves of tree i in level order, of the leaf that
         row x reaches. uint8 up to 256 leaves, uint16 up to 65,536, else uint32.
-    sample_weight : float64 array of shape (m,), or None
-        Weight of each row; None if each weighs 1.
     """
 
     forest: Forest
     codes: NDArray[Any]
-    sample_weight: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         # Kernels use codes as indices.
-        leaves = (np.diff(self.forest.offsets) + 1) // 2
+        leaves = leaf_counts(self.forest)
         codes = frozen_array("codes", self.codes, np.asarray(self.codes).dtype, 2)
         if (
             codes.dtype.kind != "u"
@@ -47,20 +43,15 @@ class Encoding:
                 f"{leaves.size} trees. encode() makes them."
             )
         object.__setattr__(self, "codes", codes)
-        if self.sample_weight is not None:
-            weights = checked_weights(self.sample_weight, self.n_rows)
-            object.__setattr__(self, "sample_weight", weights)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.codes.shape[1])
 
-    @cached_property
-    def node_weights(self) -> NDArray[np.float64]:
-        """Weight of the rows that pass each node: shape (n_nodes,)."""
-        weights = np.ones(self.n_rows) if self.sample_weight is None else self.sample_weight
-        return seal(self.node_sums(weights))
+    def take(self, rows: NDArray[np.int64]) -> "Encoding":
+        """Return some of the rows."""
+        return Encoding(self.forest, seal(self.codes[:, rows]))
 
     def node_sums(self, amounts: ArrayLike, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the total of `amounts`, one a row, over the rows that pass each node."""
@@ -80,20 +71,13 @@ class Encoding:
         return sums
 
     def __repr__(self) -> str:
-        weighted = "" if self.sample_weight is None else ", weighted"
         return (
-            f"Encoding({self.n_rows:,} rows{weighted} x {self.forest.n_trees:,} trees, "
+            f"Encoding({self.n_rows:,} rows x {self.forest.n_trees:,} trees, "
             f"{self.codes.dtype}, {self.codes.nbytes:,} bytes)"
         )
 
 
-def encode(
-    forest: Forest,
-    X: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    n_jobs: int | None = None,
-) -> Encoding:
+def encode(forest: Forest, X: Any, *, n_jobs: int | None = None) -> Encoding:
     """Route every row of `X` down every tree of `forest`.
 
     Parameters
@@ -101,8 +85,6 @@ def encode(
     forest : Forest
     X : array-like of shape (m, n_features)
         numpy, pandas or polars. Compared with thresholds exactly as the source library does.
-    sample_weight : array-like of shape (m,), or None
-        Weight of each row, not negative.
     n_jobs : int or None
         Threads; None takes every core.
 
@@ -120,21 +102,14 @@ def encode(
             f"A Forest is required, got {type(forest).__name__}. Make one of a fitted model with "
             "Forest.from_model(model)."
         )
-    matrix = forest.input.matrix(X)
-    if sample_weight is not None:
-        sample_weight = checked_weights(sample_weight, len(matrix))
-    return encode_matrix(forest, matrix, n_jobs, sample_weight)
+    return encode_matrix(forest, forest.input.matrix(X), n_jobs)
 
 
-def encode_matrix(
-    forest: Forest,
-    matrix: FloatMatrix,
-    n_jobs: int | None = None,
-    sample_weight: NDArray[np.float64] | None = None,
-) -> Encoding:
+def encode_matrix(forest: Forest, matrix: FloatMatrix, n_jobs: int | None = None) -> Encoding:
     """Route rows that `InputSpec.matrix` has checked down every tree."""
     rows = len(matrix)
-    codes = np.empty((forest.n_trees, rows), dtype=_code_dtype(forest))
+    dtype = np.min_scalar_type(int(leaf_counts(forest).max(initial=1)) - 1)
+    codes = np.empty((forest.n_trees, rows), dtype=dtype)
     # A few tasks a thread even out trees of different size.
     threads = thread_count(n_jobs)
     pieces = forest.row_pieces(rows, at_least=1 if forest.n_trees >= threads else threads)
@@ -144,12 +119,12 @@ def encode_matrix(
         for start, stop in pieces
     ]
     run_in_threads(kernels.encode_trees, tasks, n_jobs, "routing rows")
-    return Encoding(forest, seal(codes), sample_weight)
+    return Encoding(forest, seal(codes))
 
 
-def _code_dtype(forest: Forest) -> np.dtype[Any]:
-    leaves = (np.diff(forest.offsets) + 1) // 2
-    return np.min_scalar_type(int(leaves.max(initial=1)) - 1)
+def leaf_counts(forest: Forest) -> NDArray[np.int64]:
+    """Return how many leaves each tree has."""
+    return (np.diff(forest.offsets) + 1) // 2
 
 
 def checked_weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:

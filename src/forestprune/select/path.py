@@ -3,76 +3,22 @@
 import operator
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.exceptions import InvalidForestError, OutOfReachError
-from forestprune.forest.forest import Forest
+from forestprune.exceptions import OptionError
 from forestprune.interop.source import Source
-from forestprune.options import require_count, require_number
+from forestprune.select.budget import Budget
+from forestprune.select.choice import choose_point
+from forestprune.select.path_file import read_path, write_path
 from forestprune.select.pruned import PrunedForest
-from forestprune.select.scoring import Validation, validate
-from forestprune.select.solver import Point
-from forestprune.solve.kept import pack, unpack
-from forestprune.system.files import read_archive, write_archive
-
-_COLUMNS = ("alpha", "depths", "weights", "intercept", "objective", "loss", "n_iter")
-"""What is stored of each point, as one array for all of them; and its report."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """What a pruned forest may take. None means as much as it likes."""
-
-    max_nodes: int | None = None
-    max_trees: int | None = None
-    max_depth: int | None = None
-    max_bytes: int | None = None
-
-    def __post_init__(self) -> None:
-        require_count("max_nodes", self.max_nodes, 3, ", a root and two leaves")
-        require_count("max_trees", self.max_trees, 1)
-        require_count("max_depth", self.max_depth, 1)
-        require_count("max_bytes", self.max_bytes, 1)
-
-    def __bool__(self) -> bool:
-        return any(limit is not None for limit in asdict(self).values())
-
-    def limits(self) -> list[tuple[str, int]]:
-        """Return what is limited, by the name of its attribute; bytes left out."""
-        given = {
-            "n_nodes": self.max_nodes,
-            "n_trees": self.max_trees,
-            "max_depths": self.max_depth,
-        }
-        return [(name, limit) for name, limit in given.items() if limit is not None]
-
-    def allows(self, small: PrunedForest) -> bool:
-        """Tell whether a pruned forest, as it is, keeps to the budget."""
-        return (
-            (self.max_nodes is None or small.n_nodes <= self.max_nodes)
-            and (self.max_trees is None or small.n_trees <= self.max_trees)
-            and (self.max_depth is None or small.max_depth <= self.max_depth)
-            and (self.max_bytes is None or small.n_bytes <= self.max_bytes)
-        )
-
-    def __str__(self) -> str:
-        given = {name: limit for name, limit in asdict(self).items() if limit is not None}
-        return ", ".join(f"{name}={limit}" for name, limit in given.items())
-
-
-def check_quality(tolerance: float | None, one_standard_error: bool) -> None:
-    """Refuse what cannot be chosen by."""
-    if tolerance is not None:
-        require_number("tolerance", tolerance)
-    if not isinstance(one_standard_error, (bool, np.bool_)):
-        raise ValueError(f"one_standard_error must be True or False, got {one_standard_error!r}.")
-    if tolerance is not None and one_standard_error:
-        raise ValueError("tolerance and one_standard_error exclude each other; give one.")
+from forestprune.select.routed import RoutedRows
+from forestprune.select.validation import Validation, validate
+from forestprune.solve.point import Point
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +40,7 @@ class PruningPath:
     source: Source
     points: tuple[Point, ...]
     validation: Validation | None = None
+    _bytes: dict[int, int] = field(default_factory=dict)
 
     @property
     def alphas(self) -> NDArray[np.float64]:
@@ -128,27 +75,30 @@ class PruningPath:
     @property
     def n_trees(self) -> NDArray[np.int64]:
         """Number of trees left at each alpha."""
-        return np.array([np.count_nonzero(p.depths) for p in self.points], dtype=np.int64)
+        return np.array([point.n_trees for point in self.points], dtype=np.int64)
 
     @cached_property
     def n_nodes(self) -> NDArray[np.int64]:
         """Number of nodes at each alpha, roots and leaves included."""
-        sizes = self.source.forest.layer_sizes()
-        up_to = np.zeros((sizes.shape[0], sizes.shape[1] + 1), np.int64)
-        np.cumsum(sizes, axis=1, out=up_to[:, 1:])
-        trees = np.arange(len(sizes))
-        counts = [
-            int(up_to[trees, point.depths].sum())
-            if point.subtrees is None
-            else point.subtrees.nodes.size
-            for point in self.points
-        ]
-        return np.array(counts, dtype=np.int64) + self.n_trees
+        return np.array([point.n_nodes for point in self.points], dtype=np.int64)
 
     @property
     def max_depths(self) -> NDArray[np.int64]:
         """Depth of the deepest tree at each alpha."""
-        return np.array([point.depths.max(initial=0) for point in self.points], dtype=np.int64)
+        return np.array([point.max_depth for point in self.points], dtype=np.int64)
+
+    def n_bytes(self, index: int) -> int:
+        """Return the size of the file of one point: see `PrunedForest.n_bytes`."""
+        if index not in self._bytes:
+            self._bytes[index] = self[index].n_bytes
+        return self._bytes[index]
+
+    def keeps_to(self, budget: Budget, point: Point) -> bool:
+        """Tell whether a point, of this path or not, keeps to a budget."""
+        if not budget.allows(point):
+            return False
+        limit = budget.max_bytes
+        return limit is None or PrunedForest.of(self.source, point).n_bytes <= limit
 
     def __len__(self) -> int:
         return len(self.points)
@@ -183,7 +133,8 @@ class PruningPath:
 
         Without `y`, what the original says is taken for it.
         """
-        return validate(self.source, self.points, X, y, sample_weight, n_jobs)
+        rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs)
+        return validate(rows, self.points)
 
     def select(
         self,
@@ -228,7 +179,7 @@ class PruningPath:
         validation = self.validation
         if X is not None or y is not None:
             if X is None:
-                raise ValueError("X and y must be given together, got y alone.")
+                raise OptionError("{X} and {y} must be given together, got y alone.")
             validation = self.validate(X, y, sample_weight=sample_weight)
         return self[self.choose(budget, tolerance, one_standard_error, validation)]
 
@@ -240,137 +191,21 @@ class PruningPath:
         validation: Validation | None,
     ) -> int:
         """Return the index of the point that :meth:`select` takes."""
-        if not budget and validation is None and tolerance is None and not one_standard_error:
-            raise ValueError(
-                "Say what to select by: max_nodes, max_trees, max_depth, max_bytes, tolerance or "
-                "one_standard_error; or give validation rows to take the best."
-            )
-        check_quality(tolerance, one_standard_error)
-        if validation is None and (tolerance is not None or one_standard_error):
-            raise ValueError(
-                "tolerance and one_standard_error need validation rows: give X and y to select(), "
-                "or X_val and y_val when the path is made."
-            )
-        losses = self.losses if validation is None else 1.0 - validation.scores
-        allowed = np.ones(len(self), dtype=np.bool_)
-        for name, limit in budget.limits():
-            allowed &= getattr(self, name) <= limit
-        highest = 1.0 - losses[allowed].min(initial=np.inf)
-        if validation is not None and tolerance is not None:
-            # The full model at the end of a path is the same but for rounding.
-            least = validation.full - tolerance - 1e-9 * (1.0 + abs(validation.full))
-            allowed &= validation.scores >= least
-        elif validation is not None and one_standard_error and allowed.any():
-            within = np.flatnonzero(allowed)
-            best = within[np.argmax(validation.scores[within])]
-            least = validation.scores[best] - validation.standard_errors[best]
-            allowed &= validation.scores >= least
-        if validation is not None and tolerance is not None and not allowed.any():
-            raise OutOfReachError(
-                f"No point of the path{f' within {budget}' if budget else ''} comes within "
-                f"tolerance={tolerance} of the full model's validation R squared, "
-                f"{validation.full:.4g}; the best has {highest:.4g}. Give a larger tolerance"
-                f"{', or allow more' if budget else ''}."
-            )
-        smallest_first = tolerance is not None or one_standard_error
-        keys = (losses, self.n_nodes) if smallest_first else (self.n_nodes, losses)
-        ranked = np.lexsort(keys)
-        return self._first_within(budget, ranked[allowed[ranked]], smallest_first)
-
-    def _first_within(self, budget: Budget, ranked: NDArray[np.int64], by_quality: bool) -> int:
-        """Return the first of some points whose model, when it is made, keeps to the budget."""
-        if budget.max_bytes is not None and ranked.size:
-            ranked = ranked[self.n_nodes[ranked] <= self._nodes_within(budget, ranked)]
-        for index in ranked:
-            if budget.allows(self[int(index)]):
-                return int(index)
-        least = self[int(np.argmin(self.n_nodes))]
-        and_else = " and to what else was asked" if by_quality else ""
-        raise OutOfReachError(
-            f"No point of the path keeps to {budget}{and_else}. The smallest has "
-            f"{least.n_nodes} nodes in {least.n_trees} trees and takes {least.n_bytes} bytes."
+        return choose_point(
+            self.points, self.n_bytes, validation, budget, tolerance, one_standard_error
         )
-
-    def _nodes_within(self, budget: Budget, candidates: NDArray[np.int64]) -> int:
-        """Return how many nodes a model may have so that its file keeps to the budget.
-
-        Found by halving, since a file can only be measured by writing it.
-        """
-        by_size = candidates[np.argsort(self.n_nodes[candidates], kind="stable")]
-        fitting, size = -1, by_size.size
-        while fitting + 1 < size:
-            middle = (fitting + 1 + size) // 2
-            if budget.allows(self[int(by_size[middle])]):
-                fitting = middle
-            else:
-                size = middle
-        return -1 if fitting < 0 else int(self.n_nodes[by_size[fitting]])
-
-    # In and out
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this path and the forest it is about to `path`, as an npz archive without pickle.
 
         The file appears under its name only when it is complete.
         """
-        if self.source.pipeline is not None:
-            raise TypeError(
-                "The path of a pipeline cannot be saved, because its other steps can only be "
-                "pickled. Save path[i].to_native() with joblib, or prune the pipeline's last step "
-                "with rows that are transformed already."
-            )
-        forest, metadata = self.source.forest.pack()
-        arrays = {f"forest/{name}": array for name, array in forest.items()}
-        arrays |= {name: np.array([getattr(p, name) for p in self.points]) for name in _COLUMNS}
-        if self.validation is not None:
-            arrays |= {f"validation/{key}": np.array(v) for key, v in vars(self.validation).items()}
-        arrays |= pack([point.subtrees for point in self.points])
-        reports = [point.report for point in self.points]
-        metadata = {"forest": metadata, "reports": reports, "subtrees": "subtrees/nodes" in arrays}
-        write_archive(path, arrays, metadata)
+        write_path(path, self.source, self.points, self.validation)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "PruningPath":
         """Read a path that :meth:`save` wrote. Reading runs no code from the file."""
-        arrays, metadata = read_archive(path)
-        kinds = ("", "forest", "validation", "subtrees")
-        groups: dict[str, dict[str, NDArray[Any]]] = {kind: {} for kind in kinds}
-        for name, array in arrays.items():
-            group = name.partition("/")[0] if "/" in name else ""
-            groups.setdefault(group, {})[name.removeprefix(f"{group}/")] = array
-        try:
-            forest = Forest.unpack(groups["forest"], metadata["forest"])
-            columns = [groups[""][name] for name in _COLUMNS]
-            _check_columns(forest, dict(zip(_COLUMNS, columns, strict=True)))
-            if bool(groups["subtrees"]) != metadata["subtrees"]:
-                raise ValueError("the nodes that are kept are missing")
-            subtrees = unpack(forest, len(columns[0]), groups["subtrees"])
-            for depths, kept in zip(groups[""]["depths"], subtrees, strict=True):
-                if kept is not None and not np.array_equal(kept.depths(forest), depths):
-                    raise ValueError("the nodes that are kept do not have the depths of the trees")
-            points = tuple(
-                Point(
-                    float(alpha), depths, weights, intercept, float(o), float(loss), int(n), info, s
-                )
-                for alpha, depths, weights, intercept, o, loss, n, info, s in zip(
-                    *columns, metadata["reports"], subtrees, strict=True
-                )
-            )
-            held_out = groups["validation"]
-            validation = None
-            if held_out:
-                validation = Validation(
-                    held_out["scores"], held_out["standard_errors"], float(held_out["full"])
-                )
-                if {a.shape for a in (validation.scores, validation.standard_errors)} != {
-                    (len(points),)
-                }:
-                    raise ValueError("there must be one validation score for each point")
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise InvalidForestError(
-                f"{os.fspath(path)} does not hold a pruning path, or not all of one ({error})."
-            ) from error
-        return cls(Source(forest), points, validation)
+        return cls(*read_path(path))
 
     def __repr__(self) -> str:
         if not self.points:
@@ -382,21 +217,3 @@ class PruningPath:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
-
-
-def _check_columns(forest: Forest, columns: dict[str, NDArray[Any]]) -> None:
-    """Refuse columns that do not fit the forest: kernels index by depths without looking."""
-    n = len(columns["alpha"])
-    widths = {"depths": forest.n_trees, "weights": forest.n_trees, "intercept": forest.n_outputs}
-    shapes = {name: (n, widths[name]) if name in widths else (n,) for name in _COLUMNS}
-    for name, column in columns.items():
-        kinds = "iu" if name in ("depths", "n_iter") else "f"
-        if column.shape != shapes[name] or column.dtype.kind not in kinds:
-            raise ValueError(
-                f"{name} must have shape {shapes[name]}, got {column.shape} of {column.dtype}"
-            )
-        if not np.isfinite(column).all():
-            raise ValueError(f"{name} must be finite")
-    depths = columns["depths"]
-    if (depths < 0).any() or (depths > forest.depths).any():
-        raise ValueError("depths must not be negative or greater than those of the trees")

@@ -15,8 +15,7 @@ from forestprune.forest import registry
 from forestprune.forest.build import average_of_leaves
 from forestprune.forest.forest import Forest
 from forestprune.interop.source import Source
-from forestprune.select.solver import Point
-from forestprune.solve.kept import Subtrees
+from forestprune.solve.point import Point, kept_leaves, kept_mask
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,39 +245,26 @@ def file_size(model: Any, ending: str = ".joblib") -> int:
 
 def _small(forest: Forest, point: Point) -> Forest:
     """Return what `point` has left of a forest: trees that are added up, whatever they were."""
-    small = _cut(forest, point).compact()
+    small = _kept(forest, point).compact()
     if small.origin is None:
         return small
     return replace(small, origin=replace(small.origin, averages=False))
 
 
-def _cut(forest: Forest, point: Point) -> Forest:
-    if point.subtrees is not None and point.subtrees.adds is not None:
-        return _with_new_values(forest, point, point.subtrees, point.subtrees.adds)
-    before = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
-    if point.subtrees is None:
-        kept = forest.truncate(point.depths)
-    else:
-        kept = forest.keep(point.subtrees.mask(forest))
+def _kept(forest: Forest, point: Point) -> Forest:
+    splits = point.splits(forest)
+    mask = kept_mask(forest, splits)
+    kept, weights = forest.keep(mask), np.where(point.depths > 0, point.weights, 1.0)
+    if point.values is not None:
+        # What leaves add becomes their value, so trees are scaled by their weights alone; that of
+        # a split is their mean, as it is in files of libraries that know values of leaves only.
+        value = np.zeros_like(forest.value)
+        value[kept_leaves(forest, splits)] = point.values.T
+        fitted = replace(kept, value=value[mask], scale=weights, base=point.intercept)
+        return average_of_leaves(fitted)
     # What roots lose or gain by their trees' weights is in the intercept already.
-    weights = np.where(point.depths > 0, point.weights, 1.0)
+    before = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
     scale = kept.scale * weights
     roots = kept.value[kept.offsets[:-1]]
     base = kept.base + (point.intercept - before) + (kept.scale - scale) @ roots
     return replace(kept, scale=scale, base=base)
-
-
-def _with_new_values(
-    forest: Forest, point: Point, subtrees: Subtrees, adds: NDArray[np.float64]
-) -> Forest:
-    """Return the pruned forest if nodes add something else than they did.
-
-    What leaves add becomes their value, so trees are scaled by 1; that of a split is their mean, as
-    it is if the model is written to a file of a library that knows values of leaves only.
-    """
-    mask = subtrees.mask(forest)
-    value = np.zeros_like(forest.value)
-    value[subtrees.nodes] = adds.T
-    kept = forest.keep(mask)
-    scale = np.where(point.depths > 0, point.weights, 1.0)
-    return average_of_leaves(replace(kept, value=value[mask], scale=scale, base=point.intercept))

@@ -1,65 +1,34 @@
-"""From a problem to pruned forests: descent, local search and polish, at one alpha or many."""
+"""From a problem to points: descent, search and polish, at one alpha or along a path."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from forestprune.exceptions import warn_caller
-from forestprune.forest.checks import seal
-from forestprune.forest.forest import Forest
 from forestprune.options import Options
-from forestprune.polish.polisher import Polished, Polisher
-from forestprune.rows.encoding import Encoding
-from forestprune.solve.kept import Subtrees, layers_as_subtrees
-from forestprune.solve.layers.descent import Descent, Solution
-from forestprune.solve.layers.search import better_of, search_in_order, search_randomly
-from forestprune.solve.problem import pose
-from forestprune.solve.subtrees.descent import SubtreeDescent
+from forestprune.polish.polisher import Polisher
+from forestprune.solve.descent import Descent
+from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.point import Point, pack_splits
+from forestprune.solve.problem import Problem
+from forestprune.solve.rule import Rule
+from forestprune.solve.subtrees.rule import SubtreeRule
 from forestprune.system.progress import track
 
+RULES: dict[str, Callable[[Problem, Options], Rule]] = {
+    "subtree": SubtreeRule,
+    "layer": LayerRule,
+}
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A pruned forest, as numbers about the trees of the full one.
+MIN_GAIN = 1e-10
+"""A solution is better than another if its objective is lower by more than this."""
 
-    Attributes
-    ----------
-    alpha : float
-    depths : int64 array of shape (n_trees,)
-        How deep what is left of each tree is; 0 if it is gone.
-    weights : float64 array of shape (n_trees,)
-        How each tree is weighted; 0 if it is gone.
-    intercept : float64 array of shape (n_outputs,)
-        What is predicted if no tree adds anything.
-    objective : float
-        What was minimised, at these depths, weights and intercept.
-    loss : float
-        Mean squared error over var(y), on the rows that the forest was pruned with.
-    n_iter : int
-        Sweeps over all trees that it took.
-    report : dict
-        What else there is to say, if there is something: by polishing, or that was chosen.
-    subtrees : Subtrees or None
-        The nodes that are kept and what they add, if that is not what the depths say.
-    """
-
-    alpha: float
-    depths: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    objective: float
-    loss: float
-    n_iter: int
-    report: dict[str, Any] = field(default_factory=dict)
-    subtrees: Subtrees | None = None
-
-    def kept(self, forest: Forest) -> Subtrees:
-        """Return the nodes that are kept, in any case."""
-        return self.subtrees or layers_as_subtrees(forest, self.depths)
+HALVINGS = 8
+"""How often the gap between the last alpha within a budget and the next is halved."""
 
 
 class Solver:
@@ -67,196 +36,145 @@ class Solver:
 
     Parameters
     ----------
-    encoding : Encoding
-    y : array-like of shape (m,), or (m, n_outputs)
+    problem : Problem
     options : Options
+        With one shrinkage, or the first counts.
     max_trees : int or None
         How many trees best-subset polishing keeps.
+    about : dict
+        What there is to say of each point.
     """
 
     def __init__(
-        self, encoding: Encoding, y: ArrayLike, options: Options, max_trees: int | None = None
+        self,
+        problem: Problem,
+        options: Options,
+        max_trees: int | None = None,
+        about: dict[str, Any] | None = None,
     ) -> None:
+        self.problem = problem
         self.options = options
-        self.max_trees = max_trees
-        self.problem = pose(
-            encoding,
-            y,
-            rule=options.rule,
-            weighting=options.weighting,
-            refit=options.refits,
-            shrinkage=float(options.shrinkages[0]),
-            joint=options.joint,
-            alpha2=options.alpha2,
-            n_jobs=options.n_jobs,
-        )
-        self._descent: Descent | SubtreeDescent
-        if options.rule == "layer":
-            self._descent = Descent(self.problem, n_jobs=options.n_jobs)
-        else:
-            self._descent = SubtreeDescent(self.problem, n_jobs=options.n_jobs)
-        self._polisher = None if options.polish is None else Polisher(self.problem)
-        self._random = check_random_state(options.random_state)
+        self.rule: Rule = RULES[options.rule](problem, options)
+        self._descent = Descent(self.rule)
+        self._polisher = Polisher(self.rule, options, max_trees)
+        self._about = about or {}
 
     def grid(self, n_alphas: int) -> NDArray[np.float64]:
         """Return alphas by equal factors from where nothing is kept to where everything is.
 
         Must be called before anything is solved.
         """
-        highest, lowest = self._descent.alpha_range()
+        highest, lowest = self.rule.alpha_range()
         return np.geomspace(highest, lowest, n_alphas) if highest > 0.0 else np.zeros(1)
 
     def solve(self, alpha: float) -> Point:
-        """Descend from the present cut, search around, polish."""
-        begun = self._descent.sweeps
-        return self._point(self._descend(alpha, on_path=False), self._descent.sweeps - begun)
+        """Descend from what is kept now, search around, polish."""
+        return self._finished(self._descend(alpha, on_path=False))
 
     def solve_alone(self, alpha: float) -> Point:
-        """Descend from nothing kept; if there is time to search, from everything kept as well."""
-        descent = self._descent
-        begun = descent.sweeps
+        """Descend from nothing kept; if searches pay, from everything kept as well."""
         best = self._descend(alpha, on_path=False)
-        if isinstance(descent, Descent) and self.options.local_search is True:
-            descent.move_to(self.problem.depths, np.ones(best.weights.size))
-            best = better_of(best, self._descend(alpha, on_path=False))
-        return self._point(best, descent.sweeps - begun)
+        if self.rule.searches:
+            self.rule.move_to(everything(self.problem))
+            best = _better_of(best, self._descend(alpha, on_path=False))
+        return self._finished(replace(best, n_iter=self._descent.sweeps))
 
     def path(self, alphas: NDArray[np.float64], max_nodes: int | None = None) -> list[Point]:
         """Solve for falling alphas, each from the solution before; end at the full model.
 
         With `max_nodes`, end once a solution has more: those that follow will have more still.
         """
-        descent = self._descent
-        solutions: list[Solution] = []
-        sweeps: list[int] = []
+        points: list[Point] = []
         for alpha in track(alphas, "pruning", alphas.size):
-            begun = descent.sweeps
-            solutions.append(self._descend(float(alpha), on_path=True))
-            sweeps.append(descent.sweeps - begun)
-            if descent.is_full() or (max_nodes is not None and descent.n_nodes() > max_nodes):
+            points.append(self._descend(float(alpha), on_path=True))
+            too_large = max_nodes is not None and points[-1].n_nodes > max_nodes
+            if self.rule.is_full() or too_large:
                 break
-        if isinstance(descent, Descent) and self.options.local_search is True:
-            self._compare_neighbours(descent, solutions, sweeps)
-        pairs = zip(solutions, sweeps, strict=True)
-        return [self._point(*pair) for pair in track(pairs, "polishing", len(solutions))]
+        if self.rule.searches:
+            self._compare_neighbours(points)
+        return [self._finished(p) for p in track(points, "polishing", len(points))]
 
-    def _compare_neighbours(
-        self, descent: Descent, solutions: list[Solution], sweeps: list[int]
-    ) -> None:
+    def _compare_neighbours(self, points: list[Point]) -> None:
         """Go back and forth on a path again, each from its neighbour; keep what is better.
 
         With the trees in the order they stand in: different ways get stuck in different places.
         """
-        order, descent.order = descent.order, np.arange(descent.order.size)
-        last = len(solutions) - 1
+        rule, descent = self.rule, self._descent
+        order, rule.order = rule.order, np.arange(rule.order.size)
+        last = len(points) - 1
         back, forth = [(i, i + 1) for i in range(last)][::-1], [(i + 1, i) for i in range(last)]
         for i, neighbour in track(back + forth, "comparing neighbours", 2 * last):
             begun = descent.sweeps
-            descent.move_to(solutions[neighbour].depths, solutions[neighbour].weights)
-            descent.descend(solutions[i].alpha, self.options.max_iter)
-            again = descent.solution(solutions[i].alpha)
-            solutions[i] = better_of(solutions[i], again)
-            sweeps[i] += descent.sweeps - begun
-        descent.order = order
+            rule.move_to(points[neighbour])
+            descent.descend(points[i].alpha, self.options.max_iter)
+            n_iter = points[i].n_iter + descent.sweeps - begun
+            best = _better_of(points[i], rule.point(points[i].alpha))
+            points[i] = replace(best, n_iter=n_iter)
+        rule.order = order
 
     def deepen(self, point: Point, alphas: NDArray[np.float64]) -> list[Point]:
         """Solve for more, falling alphas with no other trees than those of `point`."""
-        descent = self._descent
-        self.go_to(point)
+        rule, descent, points = self.rule, self._descent, []
+        rule.move_to(point)
         absent = [int(tree) for tree in np.flatnonzero(point.depths == 0)]
-        points = []
         for alpha in track(alphas, "deepening", alphas.size):
             begun = descent.sweeps
             descent.descend(float(alpha), self.options.max_iter, held=absent)
-            points.append(self._point(descent.solution(float(alpha)), descent.sweeps - begun))
+            found = replace(rule.point(float(alpha)), n_iter=descent.sweeps - begun)
+            points.append(self._finished(found))
         return points
 
-    def go_to(self, point: Point) -> None:
-        """Let the next solution begin at `point`."""
-        if isinstance(self._descent, SubtreeDescent):
-            self._descent.move_to(point.kept(self.problem.encoding.forest))
-            return
-        weights = np.ones(point.weights.size)
-        if self.options.joint is not None:
-            weights = np.where(point.depths > 0, point.weights, weights)
-        self._descent.move_to(point.depths, weights)
+    def refine(self, within: Point, beyond: Point, fits: Callable[[Point], bool]) -> list[Point]:
+        """Return points between two, of which one fits into a budget and the next does not.
 
-    def _descend(self, alpha: float, *, on_path: bool) -> Solution:
-        """Descend from the present cut and search around."""
-        options, descent = self.options, self._descent
-        converged = descent.descend(alpha, options.max_iter)
-        if not isinstance(descent, Descent):
-            pass
-        elif options.local_search is True:
-            search_in_order(descent, alpha, options.max_iter, on_path=on_path)
-        elif options.local_search:
-            search_randomly(
-                descent,
-                alpha,
-                options.max_iter,
-                self._random,
-                most_correlated=options.local_search == "correlated",
-            )
-        solution = descent.solution(alpha)
+        First coming from the smaller one, then from the larger.
+        """
+        found: list[Point] = []
+        for _ in track(range(HALVINGS), "refining", HALVINGS):
+            self.rule.move_to(within)
+            point = self.solve(float(np.sqrt(within.alpha * beyond.alpha)))
+            found.append(point)
+            if fits(point):
+                within = point
+            else:
+                beyond = point
+        self.rule.move_to(beyond)
+        for factor in track(np.geomspace(1.0, 2.0, HALVINGS + 1)[1:], "refining", HALVINGS):
+            found.append(self.solve(factor * beyond.alpha))
+            if fits(found[-1]):
+                break
+        return found
+
+    def _finished(self, point: Point) -> Point:
+        """Return a point polished, with what there is to say of it."""
+        polished = self._polisher.polish(point)
+        return replace(polished, report=polished.report | self._about) if self._about else polished
+
+    def _descend(self, alpha: float, *, on_path: bool) -> Point:
+        """Descend from what is kept now and search around."""
+        rule, descent, max_iter = self.rule, self._descent, self.options.max_iter
+        begun = descent.sweeps
+        converged = descent.descend(alpha, max_iter)
+        rule.search(descent, alpha, max_iter, on_path=on_path)
+        point = replace(rule.point(alpha), n_iter=descent.sweeps - begun)
         if not converged:
             warn_caller(
-                f"At alpha={alpha:.3g} trees still changed after max_iter={options.max_iter} "
-                f"sweeps; the objective has come down to {solution.objective:.6g}. The solution "
-                "is valid but might be improved: raise max_iter.",
+                f"At alpha={alpha:.3g} trees still changed after max_iter={max_iter} sweeps; the "
+                f"objective has come down to {point.objective:.6g}. The solution is valid but "
+                "might be improved: raise max_iter.",
                 ConvergenceWarning,
             )
-        return solution
+        return point
 
-    def _point(self, solution: Solution, n_iter: int) -> Point:
-        depths, weights, subtrees = solution.depths, solution.weights, solution.subtrees
-        loss, penalty = solution.loss, solution.objective - solution.loss
-        intercept, report = self.problem.intercept, {}
-        polished = self._polish(depths, subtrees)
-        if polished is not None:
-            depths = np.where(polished.weights != 0.0, depths, 0)
-            weights, intercept = polished.weights, polished.intercept
-            loss, report = polished.loss, polished.report
-            subtrees = polished.subtrees or subtrees
-            if subtrees is not None:
-                subtrees = subtrees.without(self.problem.encoding.forest, depths == 0)
-            penalty = self._penalty(depths, weights, subtrees, solution.alpha)
-        return Point(
-            alpha=solution.alpha,
-            depths=seal(depths),
-            weights=seal(np.where(depths > 0, weights, 0.0)),
-            intercept=seal(np.array(intercept)),
-            objective=loss + penalty,
-            loss=loss,
-            n_iter=n_iter,
-            report=report,
-            subtrees=subtrees,
-        )
 
-    def _penalty(
-        self,
-        depths: NDArray[np.int64],
-        weights: NDArray[np.float64],
-        subtrees: Subtrees | None,
-        alpha: float,
-    ) -> float:
-        if isinstance(self._descent, SubtreeDescent) and subtrees is not None:
-            return self._descent.penalty(subtrees, weights, alpha)
-        return self.problem.penalty(depths, weights, alpha)
+def everything(problem: Problem) -> Point:
+    """Return the full model as a point."""
+    forest = problem.encoding.forest
+    splits = np.ones((forest.n_nodes - forest.n_trees) // 2, np.bool_)
+    weights = (forest.depths > 0).astype(np.float64)
+    return Point(0.0, pack_splits(splits), forest.depths, weights, problem.intercept, 0.0, 0.0)
 
-    def _polish(self, depths: NDArray[np.int64], subtrees: Subtrees | None) -> Polished | None:
-        options = self.options
-        if self._polisher is None:
-            return None
-        if options.polish == "ridge":
-            return self._polisher.ridge(depths, options.alpha2, subtrees)
-        if options.polish == "leaf":
-            kept = subtrees or layers_as_subtrees(self.problem.encoding.forest, depths)
-            return self._polisher.leaf(kept)
-        return self._polisher.subset(
-            depths,
-            subtrees,
-            max_trees=self.max_trees,
-            alpha2=options.alpha2,
-            solver=options.solver,
-            time_limit=options.time_limit,
-        )
+
+def _better_of(incumbent: Point, other: Point) -> Point:
+    """Return the other point if it is better, not just by rounding."""
+    return other if other.objective < incumbent.objective - MIN_GAIN else incumbent

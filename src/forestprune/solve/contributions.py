@@ -1,45 +1,49 @@
-"""What cut trees add, leaf by leaf and row by row, for one cut after another."""
-
-from functools import cached_property
+"""What pruned trees add, leaf by leaf and row by row, for one point after another."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
-from forestprune.kernels.cuts import Steps, Trees
+from forestprune.kernels.records import Trees
 from forestprune.rows.encoding import Encoding
-from forestprune.solve.kept import Subtrees, read_trees
+from forestprune.rows.trees import by_tree, first_leaves, first_splits
+from forestprune.solve.point import Point, unpack_splits
 
 
-class Tables:
-    """What each tree adds in each of its leaves, for one cut of the trees at a time.
+class Contributions:
+    """What each tree adds in each of its leaves, for one point at a time.
 
-    Begins with nothing kept. Moving on to another cut touches only the trees that differ.
+    Begins with nothing kept. Moving on to another point touches only the trees that differ.
+
+    Parameters
+    ----------
+    encoding : Encoding
+    trees : Trees
+        Of its forest; weights of nodes are not needed.
     """
 
-    def __init__(self, encoding: Encoding, steps: Steps) -> None:
+    def __init__(self, encoding: Encoding, trees: Trees) -> None:
         forest = encoding.forest
-        leaves = (np.diff(forest.offsets) + 1) // 2
-        self._codes = encoding.codes
-        self._forest = forest
-        self._steps = steps
-        self._subtrees: Subtrees | None = None
-        self._first_leaf = np.concatenate([[0], np.cumsum(leaves)])
-        self._table = np.zeros((int(leaves.sum()), forest.n_outputs))
-        self._depths = np.zeros(forest.n_trees, np.int64)
-        self._weights = np.ones(forest.n_trees)
+        self._codes, self._forest, self._trees = encoding.codes, forest, trees
+        self._first_split = first_splits(forest.offsets)
+        self._first_leaf = first_leaves(forest.offsets)
+        self._owner = np.repeat(np.arange(forest.n_trees), np.diff(self._first_leaf))
+        self._table = np.zeros((self._owner.size, forest.n_outputs))
+        self._splits = np.zeros(trees.split.size, np.bool_)
+        self._weights = np.zeros(forest.n_trees)
+        self._values: NDArray[np.float64] | None = None
+        self._scratch = np.empty(int(np.diff(forest.offsets).max(initial=1)), np.int32)
+        self._leaves = np.zeros(trees.leaf.size, np.uint32)
+        self._n_leaves = np.zeros(forest.n_trees, np.int64)
+        self._leaf_of = np.zeros(trees.leaf.size, np.uint32)
 
-    def move_to(
-        self,
-        depths: NDArray[np.int64],
-        weights: NDArray[np.float64],
-        subtrees: Subtrees | None = None,
-    ) -> NDArray[np.int64]:
-        """Cut and weight the trees anew; return those that changed.
+    def move_to(self, point: Point, *, weighted: bool = True) -> NDArray[np.int64]:
+        """Prune and weight the trees as `point` does; return those that changed.
 
-        `subtrees` has the nodes that are kept, if they are not just all down to `depths`.
+        If not `weighted`, each tree that is kept counts once.
         """
-        return self._change(depths, weights, subtrees, self._table)
+        weights = point.weights if weighted else (point.depths > 0).astype(np.float64)
+        return self._change(point, weights, self._table)
 
     def columns(
         self, start: int, stop: int, trees: NDArray[np.int64], output: int
@@ -51,57 +55,61 @@ class Tables:
         )
         return columns
 
-    def means(
-        self, trees: NDArray[np.int64], node_weights: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def means(self, trees: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return what each of some trees adds to a row on average: shape (trees, n_outputs)."""
-        steps = self._steps
+        read = self._trees
         means = np.empty((trees.size, self._table.shape[1]))
         for mean, tree in zip(means, trees, strict=True):
             leaves = slice(self._first_leaf[tree], self._first_leaf[tree + 1])
-            weights = node_weights[steps.offsets[tree] + steps.leaf[leaves]]
+            weights = read.weight[read.offsets[tree] + read.leaf[leaves]]
             mean[:] = np.average(self._table[leaves], axis=0, weights=weights)
         return means
 
     def _change(
-        self,
-        depths: NDArray[np.int64],
-        weights: NDArray[np.float64],
-        subtrees: Subtrees | None,
-        table: NDArray[np.float64],
+        self, point: Point, weights: NDArray[np.float64], table: NDArray[np.float64]
     ) -> NDArray[np.int64]:
         """Write what trees that differ from now on add into `table`; return these trees."""
-        differ = (depths != self._depths) | (weights != self._weights)
-        if subtrees is not None:
-            differ |= subtrees.differ(self._subtrees, self._forest)
-        elif self._subtrees is not None:
-            differ[:] = True
-        trees = np.flatnonzero(differ & ((depths > 0) | (self._depths > 0)))
-        self._depths, self._weights, self._subtrees = depths.copy(), weights.copy(), subtrees
-        if subtrees is None:
-            kernels.fill_tables(
-                self._steps, trees, self._depths, self._weights, self._first_leaf, table
-            )
-            return trees
-        shapes = self._trees
-        kernels.fill_subtree_tables(
-            shapes,
-            trees,
-            subtrees.nodes,
-            subtrees.values(shapes),
-            self._weights,
-            self._first_leaf,
-            table,
-        )
+        splits = unpack_splits(point.kept, self._forest)
+        counts = by_tree(splits, self._first_split)
+        n_leaves = np.where(counts > 0, counts + 1, 0)
+        differ = by_tree(splits != self._splits, self._first_split) > 0
+        differ |= (weights != self._weights) & (counts > 0)
+        differ |= self._other_values(point.values, n_leaves, differ)
+        trees = np.flatnonzero(differ)
+        found = (self._leaves, self._n_leaves, self._leaf_of)
+        kernels.number_all_leaves(self._trees, trees, splits, self._scratch, *found)
+        self._splits, self._weights, self._values = splits, weights.copy(), point.values
+        rows = np.flatnonzero(np.repeat(differ, np.diff(self._first_leaf)))
+        owner, leaf = self._owner[rows], self._leaf_of[rows]
+        present = n_leaves[owner] > 0
+        if point.values is None:
+            node = self._trees.offsets[owner] + self._leaves[self._first_leaf[owner] + leaf]
+            value = self._trees.origin[:, node]
+        else:
+            column = (np.cumsum(n_leaves) - n_leaves)[owner] + leaf
+            value = np.zeros((table.shape[1], rows.size))
+            value[:, present] = point.values[:, column[present]]
+        table[rows] = np.where(present, weights[owner] * value, 0.0).T
         return trees
 
-    @cached_property
-    def _trees(self) -> Trees:
-        return read_trees(self._forest, self._steps.weight)
+    def _other_values(
+        self,
+        values: NDArray[np.float64] | None,
+        n_leaves: NDArray[np.int64],
+        differ: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """Tell for each tree that keeps the same splits as before whether its values differ."""
+        before = self._values
+        if values is None or before is None:
+            return (n_leaves > 0) & ((values is None) != (before is None))
+        mine = values[:, np.repeat(~differ, n_leaves)]
+        theirs = before[:, np.repeat(~differ, self._n_leaves)]
+        first = np.concatenate([[0], np.cumsum(np.where(differ, 0, n_leaves))])
+        return by_tree((mine != theirs).any(axis=0), first) > 0
 
 
-class Predictions(Tables):
-    """What all trees together add to each row, for one cut of the trees at a time.
+class Predictions(Contributions):
+    """What all trees together add to each row, for one point at a time.
 
     Attributes
     ----------
@@ -109,20 +117,29 @@ class Predictions(Tables):
         The predictions, without the intercept.
     """
 
-    def __init__(self, encoding: Encoding, steps: Steps) -> None:
-        super().__init__(encoding, steps)
+    def __init__(self, encoding: Encoding, trees: Trees) -> None:
+        super().__init__(encoding, trees)
         self.values = np.zeros((encoding.forest.n_outputs, encoding.n_rows))
         self._next = np.zeros_like(self._table)
 
-    def move_to(
-        self,
-        depths: NDArray[np.int64],
-        weights: NDArray[np.float64],
-        subtrees: Subtrees | None = None,
-    ) -> NDArray[np.int64]:
-        """Cut and weight the trees anew: rows are gone through only for trees that differ."""
-        trees = self._change(depths, weights, subtrees, self._next)
+    def move_to(self, point: Point, *, weighted: bool = True) -> NDArray[np.int64]:
+        """Prune and weight the trees: rows are gone through only for trees that differ."""
+        weights = point.weights if weighted else (point.depths > 0).astype(np.float64)
+        trees = self._change(point, weights, self._next)
         kernels.replace_columns(
             self._codes, trees, self._first_leaf, self._table, self._next, self.values
         )
         return trees
+
+
+def predict_codes(encoding: Encoding) -> NDArray[np.float64]:
+    """Return what the whole forest predicts for rows that are routed: shape (n_outputs, m)."""
+    forest = encoding.forest
+    first = first_leaves(forest.offsets)
+    leaves = np.flatnonzero(forest.left < 0)
+    scale = np.repeat(forest.scale, np.diff(first))
+    table = np.ascontiguousarray(scale[:, np.newaxis] * forest.value[leaves])
+    out = np.repeat(forest.base[:, np.newaxis], encoding.n_rows, axis=1)
+    trees = np.arange(forest.n_trees)
+    kernels.replace_columns(encoding.codes, trees, first, np.zeros_like(table), table, out)
+    return out

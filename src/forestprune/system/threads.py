@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from functools import cache
 
 import joblib
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from forestprune.system.progress import track
@@ -63,8 +65,8 @@ class Crew:
     system has not found a core for.
     """
 
-    def __init__(self, n_jobs: int | None) -> None:
-        self.size = thread_count(n_jobs)
+    def __init__(self, n_jobs: int | None, pays: bool = True) -> None:
+        self.size = thread_count(n_jobs) if pays else 1
         self._pool = ThreadPoolExecutor(self.size - 1) if self.size > 1 else None
 
     def run(self, function: Callable[..., object], tasks: Sequence[tuple[object, ...]]) -> None:
@@ -89,6 +91,14 @@ class Crew:
             begun = [helper for helper in helpers if not helper.cancel()]
             for helper in begun:
                 helper.result()
+
+    def share(
+        self, kernel: Callable[..., object], some: NDArray[np.int64], *arguments: object
+    ) -> None:
+        """Call a kernel that goes through the trees `some`, a few of them in each thread."""
+        # More pieces than threads: trees differ, and so do cores.
+        pieces = split_range(some.size, 4 * self.size if self.size > 1 else 1)
+        self.run(kernel, [(some[first:last], *arguments) for first, last in pieces])
 
 
 def one_blas_thread() -> AbstractContextManager[object]:

@@ -15,16 +15,16 @@ away; the rest is what original values gain, and the inequality of Cauchy and Sc
 
 import numpy as np
 
-from forestprune.kernels.jit import kernel
-from forestprune.kernels.nodes import largest_tree, leaves_of, splits_of
-from forestprune.kernels.subtrees import adds_of, best_below, worth_of_nodes
+from forestprune.kernels.jit import inner, kernel
+from forestprune.kernels.nodes import first_leaf, largest_tree, leaves_of, splits_of
+from forestprune.kernels.subtrees import best_below, leaf_objectives, leaf_values
 from forestprune.kernels.sums import FEW, sum_by
 
 
 @kernel
-def spread_below(start, stop, trees, spread):
+def spread_below(some, trees, spread):
     """Write the bound B of each node into `spread`: differences on the way down, added up."""
-    for i in range(start, stop):
+    for i in some:
         a = trees.offsets[i]
         split = splits_of(trees, i)
         for v in range(a, trees.offsets[i + 1]):
@@ -32,10 +32,10 @@ def spread_below(start, stop, trees, spread):
         for s in range(split.size - 1, -1, -1):
             v, square = a + split[s], 0.0
             for c in range(a + 2 * s + 1, a + 2 * s + 3):
-                off = 0.0
+                step = 0.0
                 for o in range(trees.origin.shape[0]):
-                    off += (trees.origin[o, c] - trees.origin[o, v]) ** 2
-                square += (spread[c] + np.sqrt(trees.weight[c] * off)) ** 2
+                    step += (trees.origin[o, c] - trees.origin[o, v]) ** 2
+                square += (spread[c] + np.sqrt(trees.weight[c] * step)) ** 2
             spread[v] = np.sqrt(square)
 
 
@@ -55,7 +55,7 @@ def square_rows(row_weight, residual, square):
                 square[x] += line[x] * line[x]
 
 
-@kernel
+@inner
 def _most(price, weight, q, drawn, spread):
     """Return the most that splitting a leaf could gain; `drawn` is d^2."""
     rate = weight + price.shrinkage
@@ -70,65 +70,63 @@ def _most(price, weight, q, drawn, spread):
     return share * q - drawn + (1.0 - share) * b * (2.0 * root - b)
 
 
-@kernel
-def _find_ends(trees, cut, now, nodes, place, i, end):
-    """Write into end[v] the number of the end, counted from 1, that node v lies in; 0 if in none.
+@inner
+def _find_leaves(trees, cut, active, nodes, place, i, lies_in):
+    """Write into lies_in[v] the number, from 1 on, of the pruned leaf that node v lies in; 0: none.
 
-    Returns whether all ends of tree i are nodes of its coarse tree.
+    Returns whether all leaves that tree i has now are nodes of its coarse tree.
     """
-    split, first = splits_of(trees, i), now.first_leaf[i]
+    split, first = splits_of(trees, i), first_leaf(active.offsets[i], i)
     for v in range(2 * split.size + 1):
-        end[v] = 0
-    for j in range(cut.n_ends[i]):
-        v = place[nodes[now.offsets[i] + cut.ends[first + j]]]
+        lies_in[v] = 0
+    for j in range(cut.n_leaves[i]):
+        v = place[nodes[active.offsets[i] + cut.leaves[first + j]]]
         if v < 0:
             return False
-        end[v] = j + 1
+        lies_in[v] = j + 1
     for s in range(split.size):
-        above = end[split[s]]
+        above = lies_in[split[s]]
         if above:
-            end[2 * s + 1] = above
-            end[2 * s + 2] = above
+            lies_in[2 * s + 1] = above
+            lies_in[2 * s + 2] = above
     return True
 
 
 @kernel
-def gains_at_most(
-    start, stop, codes, square, trees, price, spread, cost, cut, now, nodes, place, gain
-):
+def gains_at_most(some, codes, square, trees, price, spread, cost, cut, active, nodes, place, gain):
     """Write into gain[i] what no pruning of some trees of the forest gains more than.
 
     `trees` and `codes` are about coarse trees; spread[l] is the bound B of their leaf l and cost[l]
     what its split costs, infinite if it has none. square[x] is that of row x. `cut` is about the
-    trunks `now`, whose nodes have the numbers `nodes` in the forest; place[v] is where the forest's
-    node v stands in its coarse tree, -1 if it does not.
+    `active` trees, whose nodes have the numbers `nodes` in the forest; place[v] is where the
+    forest's node v stands in its coarse tree, -1 if it does not.
     """
     outputs, size = trees.origin.shape[0], largest_tree(trees)
     in_leaf, spare, best = np.empty(size), np.empty((3, FEW)), np.empty(size)
     around, drawn, total = np.empty(size), np.empty(size), np.empty((outputs, size))
-    keep, end = np.empty(size, np.bool_), np.empty(size, np.int32)
-    for i in range(start, stop):
-        if not _find_ends(trees, cut, now, nodes, place, i, end):
+    keep, lies_in = np.empty(size, np.bool_), np.empty(size, np.int32)
+    for i in some:
+        if not _find_leaves(trees, cut, active, nodes, place, i, lies_in):
             gain[i] = np.inf
             continue
-        a, b, leaf = trees.offsets[i], trees.offsets[i + 1], leaves_of(trees, i)
-        first, weight = trees.first_leaf[i], trees.weight[a:b]
+        a, leaf = trees.offsets[i], leaves_of(trees, i)
+        first, weight = first_leaf(a, i), trees.weight[a:]
         sum_by(codes[i], square, around[: leaf.size], spare)
         for rank in range(leaf.size):
             drawn[rank] = 0.0
         for o in range(outputs):
-            origin, add, row = trees.origin[o][a:b], adds_of(now, cut, i, o), total[o]
+            origin, value, row = trees.origin[o][a:], leaf_values(active, cut, i, o), total[o]
             sum_by(codes[i], cut.residual[o], in_leaf[: leaf.size], spare)
             for rank in range(leaf.size):
                 v = leaf[rank]
-                f = add[end[v] - 1] if end[v] else 0.0
+                f = value[lies_in[v] - 1] if lies_in[v] else 0.0
                 # The square of the residual with f put back and v0 taken away, instead of itself.
                 by = f - origin[v]
-                off = in_leaf[rank] + weight[v] * by
-                around[rank] += by * (in_leaf[rank] + off)
-                drawn[rank] += off * off
+                total_shift = in_leaf[rank] + weight[v] * by
+                around[rank] += by * (in_leaf[rank] + total_shift)
+                drawn[rank] += total_shift * total_shift
                 row[v] = in_leaf[rank] + weight[v] * f
-        worth_of_nodes(trees, price, i, 1.0, total, best)
+        leaf_objectives(trees, price, i, 1.0, total, best)
         for rank in range(leaf.size):
             v, limit = leaf[rank], price.alpha * cost[first + rank]
             # No split gains more than all the squares: most leaves need no further look.
@@ -136,9 +134,10 @@ def gains_at_most(
                 most = _most(price, weight[v], around[rank], drawn[rank], spread[first + rank])
                 best[v] -= max(most - limit, 0.0)
         root = best_below(trees, price, i, 1.0, best, keep)
-        gain[i] = price.shrinkage * cut.off[i] + price.alpha * cut.cost[i] - min(root, 0.0)
-        for j in range(now.first_leaf[i], now.first_leaf[i] + cut.n_ends[i]):
-            u = now.offsets[i] + cut.ends[j]
+        gain[i] = price.shrinkage * cut.shift[i] + price.alpha * cut.cost[i] - min(root, 0.0)
+        here = cut.leaves[first_leaf(active.offsets[i], i) :]
+        for j in range(cut.n_leaves[i]):
+            u = active.offsets[i] + here[j]
             for o in range(outputs):
                 f = cut.value[o, u]
-                gain[i] += f * (now.weight[u] * f - 2.0 * total[o, place[nodes[u]]])
+                gain[i] += f * (active.weight[u] * f - 2.0 * total[o, place[nodes[u]]])

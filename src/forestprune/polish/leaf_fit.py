@@ -8,7 +8,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from forestprune import kernels
-from forestprune.kernels.cuts import Trees
+from forestprune.kernels.records import Trees
+from forestprune.rows.trees import by_tree, first_leaves, first_splits
 from forestprune.system.threads import one_blas_thread
 
 DIRECT_LEAVES = 1000
@@ -34,8 +35,8 @@ class Leaves:
         The trees that are not pruned away.
     group : int64 array of shape (n_leaves of the unpruned forest,)
         The column of each leaf; only of trees that are present.
-    node, tree : int64 arrays of shape (n_columns,)
-        The node and the tree of each column.
+    node : int64 array of shape (n_columns,)
+        The node of each column, rising.
     """
 
     codes: NDArray[np.unsignedinteger]
@@ -43,22 +44,24 @@ class Leaves:
     present: NDArray[np.int64]
     group: NDArray[np.int64]
     node: NDArray[np.int64]
-    tree: NDArray[np.int64]
 
     @classmethod
     def of(
         cls, codes: NDArray[np.unsignedinteger], trees: Trees, kept: NDArray[np.bool_]
     ) -> "Leaves":
         """Find the leaves of trees that keep some of their splits."""
-        splits = trees.first_leaf - np.arange(trees.first_leaf.size)
-        counts = np.diff(np.concatenate([[0], np.cumsum(kept)])[splits])
-        present = np.flatnonzero(counts)
-        columns = int(counts.sum() + present.size)
-        group = np.empty(int(trees.first_leaf[-1]), np.int64)
-        node, tree = np.empty(columns, np.int64), np.empty(columns, np.int64)
-        end = np.empty(int(np.diff(trees.offsets).max(initial=1)), np.int64)
-        kernels.number_leaves(trees, kept, present, end, group, node, tree)
-        return cls(codes, trees, present, group, node, tree)
+        first, n_trees = first_leaves(trees.offsets), trees.offsets.size - 1
+        present = np.flatnonzero(by_tree(kept, first_splits(trees.offsets)))
+        scratch = np.empty(int(np.diff(trees.offsets).max(initial=1)), np.int32)
+        leaves, leaf_of = np.zeros(trees.leaf.size, np.uint32), np.zeros(trees.leaf.size, np.uint32)
+        counts = np.zeros(n_trees, np.int64)
+        kernels.number_all_leaves(trees, present, kept, scratch, leaves, counts, leaf_of)
+        starts = np.cumsum(counts) - counts
+        group = np.repeat(starts, np.diff(first)) + leaf_of
+        owner = np.repeat(np.arange(n_trees), counts)
+        within = np.arange(owner.size) - starts[owner]
+        node = trees.offsets[owner] + leaves[first[owner] + within]
+        return cls(codes, trees, present, group, node)
 
     @property
     def weight(self) -> NDArray[np.float64]:
@@ -67,30 +70,30 @@ class Leaves:
 
     def add_to(self, value: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Add to `out`, (n_outputs, m), what rows get if leaf j is given value[:, j]."""
-        kernels.add_leaves(
-            self.codes, self.trees, self.present, self.group, value, self._table(), out
-        )
+        kernels.add_leaves(self.codes, *self._columns(), value, self._table(), out)
 
     def sums(self, amount: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums of `amount`, (n_outputs, m), over the rows in each leaf."""
         out = np.zeros((amount.shape[0], self.node.size))
-        kernels.sum_leaves(
-            self.codes, self.trees, self.present, self.group, amount, self._table(), out
-        )
+        kernels.sum_leaves(self.codes, *self._columns(), amount, self._table(), out)
         return out
 
     def matrix(self) -> scipy.sparse.csr_matrix:
         """Return A itself, which has an entry for each row and tree."""
-        trees, rows = self.trees, self.codes.shape[1]
+        rows, first = self.codes.shape[1], first_leaves(self.trees.offsets)
         columns = np.empty((rows, self.present.size), np.int64)
         for j, tree in enumerate(self.present):
-            columns[:, j] = self.group[trees.first_leaf[tree] + self.codes[tree].astype(np.int64)]
+            columns[:, j] = self.group[first[tree] + self.codes[tree].astype(np.int64)]
         starts = np.arange(rows + 1) * self.present.size
         shape = (rows, self.node.size)
         return scipy.sparse.csr_matrix((np.ones(columns.size), columns.ravel(), starts), shape)
 
+    def _columns(self) -> tuple[NDArray[np.int64], ...]:
+        first = first_leaves(self.trees.offsets)
+        return self.present, first[self.present], first[self.present + 1], self.group
+
     def _table(self) -> NDArray[np.float64]:
-        return np.empty(int(np.diff(self.trees.first_leaf).max(initial=1)))
+        return np.empty(int(np.diff(first_leaves(self.trees.offsets)).max(initial=1)))
 
 
 @dataclass(eq=False)

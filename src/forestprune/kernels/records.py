@@ -1,0 +1,109 @@
+"""The arrays that kernels read and write together. Tree i owns the nodes offsets[i]..offsets[i + 1].
+
+Nodes, splits and leaves of a tree are counted from its root, in level order: see nodes.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Splits(NamedTuple):
+    """What routing reads of a forest."""
+
+    offsets: NDArray[np.int64]
+    left: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    category_set: NDArray[np.int32]  # the node's set, or -1; empty if no split is categorical
+    set_offsets: NDArray[np.int64]
+    set_words: NDArray[np.uint32]  # 32 categories a word
+
+
+class Trees(NamedTuple):
+    """What never changes while subtrees are chosen."""
+
+    offsets: NDArray[np.int64]
+    split: NDArray[np.uint32]  # which nodes of their tree the splits are
+    leaf: NDArray[np.uint32]  # and the leaves
+    origin: NDArray[np.float64]  # (n_outputs, n_nodes): value less the root's, times the scale
+    weight: NDArray[np.float64]  # of the rows that pass the node
+
+
+class Pruning(NamedTuple):
+    """Which splits are kept now, and what is known of the trees that keep none."""
+
+    residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
+    value: NDArray[np.float64]  # (n_outputs, n_nodes): of those nodes that are leaves now
+    leaves: NDArray[
+        np.uint32
+    ]  # (n_leaves,): which nodes; tree i has n_leaves[i], from its first on
+    n_leaves: NDArray[np.int64]  # (n_trees,): 0 if the tree is absent
+    leaf_of: NDArray[np.uint32]  # (n_leaves,): in which of them the rows of an unpruned leaf are
+    row_leaf: NDArray[np.unsignedinteger]  # (n_trees, m): in which of them a row is; if refitted
+    kept: NDArray[np.bool_]  # (n_splits,)
+    depth: NDArray[np.int64]  # (n_trees,)
+    cost: NDArray[np.float64]  # (n_trees,): of what is kept
+    shift: NDArray[np.float64]  # (n_trees,): squared distance of leaf values from the original
+    moved: NDArray[np.float64]  # (1,): length of all moves of the residual so far
+    absent_until: NDArray[np.float64]  # (n_trees,): the tree stays absent while moves are shorter
+    absent_down_to: NDArray[np.float64]  # (n_trees,): and alpha is not lower
+
+
+class Price(NamedTuple):
+    """What prunings cost, times the target's total variation."""
+
+    cost: NDArray[np.float64]  # (n_splits,): of both children together, at alpha = 1
+    alpha: float  # times the variation
+    shrinkage: float  # 0 if values are not refitted
+    refit: bool
+    min_gain: float  # a change must gain more than this
+
+
+class Overlaps(NamedTuple):
+    """How many rows leaves of pruned trees share: see overlaps.py."""
+
+    weight: NDArray[np.float64]  # (n_slots, n_slots): of the rows that two slots share
+    node: NDArray[np.int64]  # (n_slots,): the forest's node that a slot belongs to; -1 if none
+    slot_of: NDArray[np.int32]  # (n_nodes,): one more than the node's slot; 0 if it has none
+
+
+class Layers(NamedTuple):
+    """What never changes while trees are cut at depths."""
+
+    offsets: NDArray[np.int64]
+    split: NDArray[np.uint32]
+    leaf: NDArray[np.uint32]
+    step: NDArray[np.float64]  # (n_outputs, n_nodes): value less the parent's, times the scale
+    weight: NDArray[np.float64]  # of the rows that pass the node
+    bounds: NDArray[np.int64]  # where layers begin, counted from the tree's root
+    first_bound: NDArray[np.int64]  # tree i owns bounds[first_bound[i]:first_bound[i + 1]]
+    square: NDArray[np.float64]  # (n_trees, max_depth + 1): q_k . q_k
+    reach: NDArray[np.float64]  # (n_trees, max_depth + 1): |q_k - q_j| <= |reach_k - reach_j|
+    share: NDArray[np.float64]  # (n_trees, n_directions, n_layers): the sketch; see sketch.py
+    rest: NDArray[np.float64]  # (n_trees, max_depth + 1): reach of what the sketch leaves out
+
+
+class Cut(NamedTuple):
+    """At which depths the trees are cut now, and what is known of other depths."""
+
+    residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
+    depth: NDArray[np.int64]  # (n_trees,)
+    weight: NDArray[np.float64]  # (n_trees,): beta
+    own: NDArray[np.float64]  # (n_trees, max_depth + 1): q_k . the tree's present contribution
+    correlation: NDArray[np.float64]  # (n_trees, max_depth + 1): q_k . r when last looked at
+    moved: NDArray[np.float64]  # (2,): length of all moves of the residual, and of its rest
+    drift: NDArray[np.float64]  # (n_directions,): where its sketch is now
+    moved_then: NDArray[np.float64]  # (n_trees, 2): when last looked at
+    drift_then: NDArray[np.float64]  # (n_trees, n_directions)
+
+
+class LayerPrice(NamedTuple):
+    """What depths cost, times the target's total variation."""
+
+    penalty: NDArray[np.float64]  # (n_trees, max_depth + 1)
+    ridge: NDArray[np.float64]  # (n_trees,): of the square of the tree's weight
+    free: bool  # whether the weight is chosen too, or stays 1
+    min_gain: float  # a change must gain more than this

@@ -1,0 +1,98 @@
+"""Choosing one of several points: the best within a budget, or the smallest that is good enough."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.exceptions import OptionError, OutOfReachError, named
+from forestprune.select.budget import Budget, check_quality
+from forestprune.select.validation import Validation
+from forestprune.solve.point import Point
+
+
+def choose_point(
+    points: Sequence[Point],
+    n_bytes: Callable[[int], int],
+    validation: Validation | None,
+    budget: Budget,
+    tolerance: float | None,
+    one_standard_error: bool,
+) -> int:
+    """Return the index of the point to take: see `PruningPath.select`.
+
+    `n_bytes` measures the file of a point, given its index.
+    """
+    if not budget and validation is None and tolerance is None and not one_standard_error:
+        raise OptionError(
+            "Say what to select by: {max_nodes}, {max_trees}, {max_depth}, {max_bytes}, "
+            "{tolerance} or {one_standard_error}; or give validation rows to take the best."
+        )
+    check_quality(tolerance, one_standard_error)
+    if validation is None and (tolerance is not None or one_standard_error):
+        raise OptionError(
+            "{tolerance} and {one_standard_error} need validation rows: give {X} and {y} to "
+            "select(), or {X_val} and {y_val} when the path is made."
+        )
+    n_nodes = np.array([point.n_nodes for point in points], dtype=np.int64)
+    losses = np.array([point.loss for point in points])
+    if validation is not None:
+        losses = 1.0 - validation.scores
+    allowed = np.array([budget.allows(point) for point in points], dtype=np.bool_)
+    highest = 1.0 - losses[allowed].min(initial=np.inf)
+    if validation is not None and tolerance is not None:
+        # The full model at the end of a path is the same but for rounding.
+        lowest = validation.full - tolerance - 1e-9 * (1.0 + abs(validation.full))
+        allowed &= validation.scores >= lowest
+        if not allowed.any():
+            within = f" within {budget.named}" if budget else ""
+            raise OutOfReachError(
+                f"No point of the path{within} comes within {named('tolerance', tolerance)} of the "
+                f"full model's validation R squared, {validation.full:.4g}; the best has "
+                f"{highest:.4g}. Give a larger tolerance{', or allow more' if budget else ''}."
+            )
+    elif validation is not None and one_standard_error and allowed.any():
+        within_budget = np.flatnonzero(allowed)
+        best = within_budget[np.argmax(validation.scores[within_budget])]
+        lowest = validation.scores[best] - validation.standard_errors[best]
+        allowed &= validation.scores >= lowest
+    smallest_first = tolerance is not None or one_standard_error
+    ranked = np.lexsort((losses, n_nodes) if smallest_first else (n_nodes, losses))
+    ranked = _within_bytes(ranked[allowed[ranked]], n_nodes, n_bytes, budget.max_bytes)
+    if ranked.size:
+        return int(ranked[0])
+    least = int(np.argmin(n_nodes))
+    as_well = " and is good enough as well" if smallest_first else ""
+    raise OutOfReachError(
+        f"No point of the path keeps to {budget.named}{as_well}. The smallest has "
+        f"{n_nodes[least]} nodes in {points[least].n_trees} trees and takes {n_bytes(least)} bytes."
+    )
+
+
+def _within_bytes(
+    ranked: NDArray[np.int64],
+    n_nodes: NDArray[np.int64],
+    n_bytes: Callable[[int], int],
+    max_bytes: int | None,
+) -> NDArray[np.int64]:
+    """Return those of some points whose file is small enough, from the first that is on.
+
+    How many nodes a file may hold is found by halving, since it can only be measured by writing it.
+    """
+    if max_bytes is None or not ranked.size:
+        return ranked
+    by_size = ranked[np.argsort(n_nodes[ranked], kind="stable")]
+    fitting, size = -1, by_size.size
+    while fitting + 1 < size:
+        middle = (fitting + 1 + size) // 2
+        if n_bytes(int(by_size[middle])) <= max_bytes:
+            fitting = middle
+        else:
+            size = middle
+    if fitting < 0:
+        return ranked[:0]
+    ranked = ranked[n_nodes[ranked] <= n_nodes[by_size[fitting]]]
+    for place, index in enumerate(ranked):
+        if n_bytes(int(index)) <= max_bytes:
+            return ranked[place:]
+    return ranked[:0]

@@ -1,0 +1,133 @@
+"""Paths in files: points and the forest they are about, as arrays that run no code."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.exceptions import InvalidForestError
+from forestprune.forest.checks import seal
+from forestprune.forest.forest import Forest
+from forestprune.interop.source import Source
+from forestprune.rows.trees import by_tree, first_splits
+from forestprune.select.validation import Validation
+from forestprune.solve.point import Point, kept_depths, kept_mask, pack_splits, unpack_splits
+from forestprune.system.files import read_archive, write_archive
+
+_NUMBERS = ("alpha", "objective", "loss", "n_iter")
+_COLUMNS = (*_NUMBERS, "depths", "weights", "intercept", "kept")
+"""What is stored of each point, as one array for all of them; and its values and report."""
+
+
+def write_path(
+    path: str | os.PathLike[str],
+    source: Source,
+    points: Sequence[Point],
+    validation: Validation | None,
+) -> None:
+    """Write a path, and the whole forest, to an npz archive."""
+    if source.pipeline is not None:
+        raise TypeError(
+            "The path of a pipeline cannot be saved, because its other steps can only be "
+            "pickled. Save path[i].to_native() with joblib, or prune the pipeline's last step "
+            "with rows that are transformed already."
+        )
+    forest, about = source.original.pack()
+    arrays = {f"forest/{name}": array for name, array in forest.items()}
+    arrays |= {name: np.array([getattr(p, name) for p in points]) for name in _COLUMNS}
+    values = [point.values for point in points if point.values is not None]
+    empty = np.empty((source.forest.n_outputs, 0))
+    arrays["values"] = np.concatenate([empty, *values], axis=1)
+    arrays["refitted"] = np.array([point.values is not None for point in points])
+    if validation is not None:
+        arrays |= {f"validation/{key}": np.array(v) for key, v in vars(validation).items()}
+    reports = [point.report for point in points]
+    metadata = {"forest": about, "reports": reports, "max_depth": source.max_depth}
+    write_archive(path, arrays, metadata)
+
+
+def read_path(
+    path: str | os.PathLike[str],
+) -> tuple[Source, tuple[Point, ...], Validation | None]:
+    """Read what :func:`write_path` wrote, all of it checked: kernels index without looking."""
+    arrays, metadata = read_archive(path)
+    groups: dict[str, dict[str, NDArray[Any]]] = {"": {}, "forest": {}, "validation": {}}
+    for name, array in arrays.items():
+        group = name.partition("/")[0] if "/" in name else ""
+        groups.setdefault(group, {})[name.removeprefix(f"{group}/")] = array
+    try:
+        source = Source(Forest.unpack(groups["forest"], metadata["forest"]))
+        if metadata["max_depth"] is not None:
+            source = source.cut(metadata["max_depth"])
+        points = _points(source.forest, groups[""], metadata["reports"])
+        validation = _validation(groups["validation"], len(points))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InvalidForestError(
+            f"{os.fspath(path)} does not hold a pruning path, or not all of one ({error})."
+        ) from error
+    return source, points, validation
+
+
+def _points(
+    forest: Forest, columns: dict[str, NDArray[Any]], reports: list[dict[str, Any]]
+) -> tuple[Point, ...]:
+    n_points = len(columns["alpha"])
+    n_splits, first = (forest.n_nodes - forest.n_trees) // 2, first_splits(forest.offsets)
+    widths = {
+        "depths": forest.n_trees,
+        "weights": forest.n_trees,
+        "intercept": forest.n_outputs,
+        "kept": -(-n_splits // 8),
+    }
+    for name in _COLUMNS:
+        column = columns[name]
+        shape = (n_points, widths[name]) if name in widths else (n_points,)
+        kinds = {"depths": "iu", "n_iter": "iu", "kept": "u"}.get(name, "f")
+        if column.shape != shape or column.dtype.kind not in kinds:
+            raise ValueError(f"{name} must have shape {shape}, got {column.shape}")
+        if not np.isfinite(column).all():
+            raise ValueError(f"{name} must be finite")
+    values, refitted = columns["values"], columns["refitted"]
+    if refitted.shape != (n_points,) or refitted.dtype != np.bool_:
+        raise ValueError("refitted must be true or false for each point")
+    if values.ndim != 2 or values.dtype.kind != "f" or not np.isfinite(values).all():
+        raise ValueError("values must be finite")
+    points, used = [], 0
+    for i in range(n_points):
+        kept, depths = columns["kept"][i].astype(np.uint8, casting="safe"), columns["depths"][i]
+        splits = unpack_splits(kept, forest)
+        forest.keep(kept_mask(forest, splits))  # refuses splits whose parents are not kept
+        if not np.array_equal(kept_depths(forest, splits), depths):
+            raise ValueError("the splits that are kept do not have the depths of the trees")
+        counts = by_tree(splits, first)
+        n_leaves = int((counts + (counts > 0)).sum()) if refitted[i] else 0
+        numbers = {name: columns[name][i].item() for name in _NUMBERS}
+        mine = seal(np.array(values[:, used : used + n_leaves], dtype=np.float64))
+        if mine.shape != (forest.n_outputs, n_leaves):
+            raise ValueError("there must be one value for each leaf and output")
+        used += n_leaves
+        points.append(
+            Point(
+                **numbers,
+                kept=pack_splits(splits),
+                depths=depths,
+                weights=columns["weights"][i],
+                intercept=columns["intercept"][i],
+                values=mine if refitted[i] else None,
+                report=reports[i],
+            )
+        )
+    if used != values.shape[1] or len(reports) != n_points:
+        raise ValueError("there must be as many values and reports as points have")
+    return tuple(points)
+
+
+def _validation(arrays: dict[str, NDArray[Any]], n_points: int) -> Validation | None:
+    if not arrays:
+        return None
+    scores, errors = arrays["scores"], arrays["standard_errors"]
+    if {scores.shape, errors.shape} != {(n_points,)}:
+        raise ValueError("there must be one validation score for each point")
+    return Validation(scores, errors, float(arrays["full"]))

@@ -1,0 +1,95 @@
+"""What a rule must offer to the descent: a new rule is one more file."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.solve.point import Point
+from forestprune.solve.problem import Problem
+
+if TYPE_CHECKING:
+    from forestprune.solve.descent import Descent
+
+Order = NDArray[np.int64]
+
+
+class Rule(ABC):
+    """How one tree may be pruned, and what of each tree is kept now.
+
+    Begins with nothing kept. A rule has its prices, its exact update of one tree given the others,
+    and, if it needs any, its moves out of solutions that no single tree can improve.
+
+    Attributes
+    ----------
+    problem : Problem
+    order : int64 array of shape (n_trees,)
+        The order in which a sweep meets the trees.
+    searches : bool
+        Whether solutions get better by a search: from other beginnings, and by moves.
+    """
+
+    problem: Problem
+    order: Order
+    searches: bool = False
+
+    @property
+    @abstractmethod
+    def depths(self) -> NDArray[np.int64]:
+        """How deep what is kept of each tree is now; 0 if nothing is."""
+
+    @abstractmethod
+    def n_nodes(self) -> int:
+        """Return how many nodes are kept now, roots of trees that are kept included."""
+
+    @abstractmethod
+    def is_full(self) -> bool:
+        """Tell whether the model is the original now."""
+
+    @abstractmethod
+    def alpha_range(self) -> tuple[float, float]:
+        """Return the smallest alpha at which nothing is kept, and the last one of use.
+
+        Must be called before anything is solved.
+        """
+
+    @abstractmethod
+    def sweep(self, alpha: float, order: Order) -> tuple[int, int]:
+        """Update some trees, each to its best pruning given the others.
+
+        Returns how many changed, and how many were looked at.
+        """
+
+    def begin(self, alpha: float, order: Order) -> None:
+        """Prepare for sweeps over some trees at an alpha."""
+
+    def refine(self, alpha: float, order: Order, max_sweeps: int) -> tuple[int, int]:
+        """Improve trees that are kept, once some have changed.
+
+        Returns how many sweeps that took, and how many trees were looked at.
+        """
+        return 0, 0
+
+    def holds(self, alpha: float, order: Order) -> bool:
+        """Tell, after a sweep without a change, whether really no tree can improve.
+
+        A rule whose sweeps leave something out looks at that now; if something gains, sweeps to
+        come include it.
+        """
+        return True
+
+    @abstractmethod
+    def point(self, alpha: float) -> Point:
+        """Return what is kept now, with its objective."""
+
+    @abstractmethod
+    def priced(self, point: Point) -> float:
+        """Return the objective of a point, whose loss is known."""
+
+    @abstractmethod
+    def move_to(self, point: Point) -> None:
+        """Keep what `point` keeps."""
+
+    def search(self, descent: "Descent", alpha: float, max_iter: int, *, on_path: bool) -> None:
+        """Look for something better around a solution that no single tree can improve."""

@@ -1,0 +1,295 @@
+"""The default rule: of each tree any subtree that contains its root may be kept."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune import kernels
+from forestprune.forest.checks import seal
+from forestprune.kernels.records import Price, Pruning
+from forestprune.options import Options
+from forestprune.rows.trees import first_leaves
+from forestprune.solve.costs import split_costs
+from forestprune.solve.point import Point, kept_leaves, pack_splits
+from forestprune.solve.problem import Problem
+from forestprune.solve.rule import Order, Rule
+from forestprune.solve.subtrees.active import ActiveSet
+from forestprune.solve.subtrees.gram import Gram
+from forestprune.solve.subtrees.screening import Screening
+from forestprune.solve.subtrees.tuning import Tuning
+from forestprune.system.threads import Crew
+
+ROUNDING = 1e-11
+"""Trees change only if the objective falls by more than this: less may be rounding."""
+
+VALUE_TOLERANCE = 1e-6
+"""The same where leaf values are refitted, which could be improved for ever by less and less."""
+
+NOTHING = np.empty(0, np.bool_), np.empty((0, 0))
+
+
+class SubtreeRule(Rule):
+    """Any subtree that contains the root may be kept, with leaf values refitted or not.
+
+    Sweeps go through the active nodes of the trees: in deep trees those that are kept, or would be
+    if nodes cost a fraction of what they do. Once sweeps find nothing better among these, the whole
+    trees are asked, first by a screening bound.
+
+    Parameters
+    ----------
+    problem : Problem
+    options : Options
+        Of these: weighting, refit, shrinkage.
+    tuning : Tuning
+
+    Attributes
+    ----------
+    costs : float64 array of shape (n_splits,)
+        Cost of keeping the two children of each split, over K.
+    """
+
+    def __init__(
+        self, problem: Problem, options: Options | None = None, tuning: Tuning | None = None
+    ) -> None:
+        options, tuning = options or Options(), tuning or Tuning()
+        forest, codes, trees = problem.encoding.forest, problem.encoding.codes, problem.trees
+        self.problem, self.tuning = problem, tuning
+        self.refits = options.refits
+        self.shrinkage = float(options.shrinkages[0]) if self.refits else 0.0
+        self.costs = split_costs(forest, options.weighting)
+        self.order = np.arange(forest.n_trees)
+        self._crew = Crew(problem.n_jobs, codes.size + trees.weight.size > tuning.shared)
+        self._active = self._whole = ActiveSet.of_all(trees, codes)
+        self._active_costs = self.costs
+        self._active_down_to = np.inf  # the alpha that the active nodes were chosen for
+        self._just_chosen = True
+        self._screening: Screening | None = None
+        rows = float(trees.weight[trees.offsets[:-1]].max(initial=0.0))
+        self._rows_per_cost = rows * float(self.costs.sum()) / max(self.costs.size, 1)
+        self._deep = trees.weight.size > max(tuning.large, tuning.deep * codes.size)
+        self._gram = Gram(tuning.gram_leaves, trees.weight.size)
+        n_trees, n_leaves = forest.n_trees, trees.leaf.size
+        self._cut = Pruning(
+            residual=problem.residual.copy(),
+            value=np.zeros((forest.n_outputs, trees.weight.size)),
+            leaves=np.zeros(n_leaves, np.uint32),
+            n_leaves=np.zeros(n_trees, np.int64),
+            leaf_of=np.zeros(n_leaves, np.uint32),
+            # Pages that no tree writes to are never there; zeros_like would write to all.
+            row_leaf=np.zeros(codes.shape if self.refits else (n_trees, 0), codes.dtype),
+            kept=np.zeros(trees.split.size, np.bool_),
+            depth=np.zeros(n_trees, np.int64),
+            cost=np.zeros(n_trees),
+            shift=np.zeros(n_trees),
+            moved=np.zeros(1),
+            absent_until=np.zeros(n_trees),
+            absent_down_to=np.full(n_trees, np.inf),
+        )
+
+    @property
+    def depths(self) -> NDArray[np.int64]:
+        """How deep the kept part of each tree is now."""
+        return self._cut.depth
+
+    def n_nodes(self) -> int:
+        """Return how many nodes are kept now, roots of trees that are kept included."""
+        return int(2 * self._cut.kept.sum() + np.count_nonzero(self._cut.depth))
+
+    def is_full(self) -> bool:
+        """Tell whether every split is kept, with the values of the original."""
+        return self._cut.kept.sum() == self.costs.size and not self.refits
+
+    def alpha_range(self) -> tuple[float, float]:
+        """Return the smallest alpha at which nothing enters if nothing is kept, and the lowest.
+
+        A pruning that gains g and costs c enters below alpha = g / c; the greatest such ratio over
+        all prunings is found by Dinkelbach's method: the best pruning at one alpha shows a higher
+        one, until nothing is better than nothing. Must be called before anything is solved.
+        """
+        alpha = 0.0
+        for _ in range(100):  # a few are enough; rounding must not go on for ever
+            gain, cost, _ = self._best_prunings(self.price(alpha), 1.0, self.order)
+            total = alpha * cost + gain / self.problem.variation
+            ratio = np.divide(total, cost, out=np.zeros_like(total), where=cost > 0.0)
+            highest = float(ratio.max(initial=0.0))
+            if highest <= alpha * (1.0 + 1e-12):
+                break
+            alpha = highest
+        return alpha, self.tuning.smallest_alpha * alpha
+
+    def price(self, alpha: float) -> Price:
+        """Return what prunings cost at `alpha`, as kernels read it."""
+        return Price(
+            self.costs,
+            alpha * self.problem.variation,
+            self.shrinkage,
+            self.refits,
+            self.problem.min_gain(VALUE_TOLERANCE if self.refits else ROUNDING),
+        )
+
+    def begin(self, alpha: float, order: Order) -> None:  # noqa: ARG002
+        """Choose active nodes, unless those of a higher alpha still serve."""
+        self._just_chosen = alpha < self._active_down_to
+        if self._just_chosen:
+            self._choose_active(alpha)
+
+    def sweep(self, alpha: float, order: Order) -> tuple[int, int]:
+        """Give some trees, one after another, the subtree that is best given the others."""
+        return self._sweep(self._active_price(alpha), order, *NOTHING)
+
+    def refine(self, alpha: float, order: Order, max_sweeps: int) -> tuple[int, int]:
+        """Refit the leaves of trees that are kept; without refits, sweep over these alone."""
+        self._just_chosen = False
+        price, tuning = self._active_price(alpha), self.tuning
+        if self.refits:
+            active, cut = self._active, self._cut
+            kept, row_weight = order[self.depths[order] > 0], self.problem.row_weight
+            few = cut.n_leaves[kept].sum() <= tuning.gram_leaves
+            if few and active.codes.size >= tuning.gram_rows:
+                self._gram.refit(row_weight, active, cut, price, kept, tuning.value_sweeps)
+            else:
+                sweeps = tuning.value_sweeps
+                kernels.refit_values(row_weight, active.trees, cut, price, kept, sweeps)
+            return 0, 0
+        sweeps, looks, changed = 0, 0, 1
+        while changed and sweeps < max_sweeps:
+            changed, looked = self._sweep(price, order[self.depths[order] > 0], *NOTHING)
+            sweeps, looks = sweeps + 1, looks + looked
+        return sweeps, looks
+
+    def holds(self, alpha: float, order: Order) -> bool:
+        """Tell whether trees could not gain by what is not active either; else choose anew."""
+        # Nothing has changed since active nodes were chosen, or they still hold.
+        if self._just_chosen or self._nothing_gains(alpha, order):
+            return True
+        self._choose_active(alpha)
+        self._just_chosen = True
+        return False
+
+    def _sweep(
+        self, price: Price, order: Order, kept: NDArray[np.bool_], given: NDArray[np.float64]
+    ) -> tuple[int, int]:
+        active = self._active
+        changed, looked = kernels.sweep_subtrees(
+            active.codes,
+            self.problem.row_weight,
+            active.trees,
+            active.numbers,
+            active.own,
+            self._cut,
+            price,
+            order,
+            self.tuning.lazy,
+            kept,
+            given,
+        )
+        return int(changed), int(looked)
+
+    def _active_price(self, alpha: float) -> Price:
+        return self.price(alpha)._replace(cost=self._active_costs)
+
+    def _choose_active(self, alpha: float) -> None:
+        """Let sweeps look at what might be kept at this alpha, or one that is a little lower."""
+        if not self._deep:
+            return
+        whole, ahead = self._whole, self.tuning.ahead
+        _, _, chosen = self._best_prunings(self.price(alpha), ahead, self.order)
+        self._move_to_active(ActiveSet.of(whole.trees, whole.codes, chosen, self._crew))
+        self._active_down_to = ahead * alpha
+
+    def _move_to_active(self, active: ActiveSet) -> None:
+        if active is not self._active:
+            self._cut = self._active.carry(self._cut, active)
+            self._active = active
+            self._active_costs = self.costs[active.splits]
+
+    def _best_prunings(
+        self, price: Price, discount: float, some: Order
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+        """Return what the best prunings of some whole trees gain and cost, and their splits."""
+        active, whole, cut = self._active, self._whole, self._cut
+        gain, cost = np.zeros(self.order.size), np.zeros(self.order.size)
+        chosen = np.zeros(self.costs.size, np.bool_)
+        here = (cut, active.trees, active.nodes, active.inside, active.kept(cut, self.costs.size))
+        arguments = (whole.codes, whole.trees, price, discount, *here, gain, cost, chosen)
+        self._crew.share(kernels.best_prunings, some, *arguments)
+        return gain, cost, chosen
+
+    def _nothing_gains(self, alpha: float, order: Order) -> bool:
+        """Tell whether some whole trees, not their active nodes only, could not gain."""
+        if self._active is self._whole:
+            return True
+        price, gain = self.price(alpha), np.full(self.order.size, np.inf)
+        screening = self._screening_at(price)
+        if screening is not None:
+            row_weight = self.problem.row_weight
+            screening.gains_at_most(price, row_weight, self._cut, self._active, gain)
+        # What may gain by that bound is looked at closely.
+        some = order[gain[order] > price.min_gain]
+        exact, _, _ = self._best_prunings(price, 1.0, some)
+        return bool((exact[some] <= price.min_gain).all())
+
+    def _screening_at(self, price: Price) -> Screening | None:
+        """Return a bound by trees that leave out what hardly gains its cost, if that is much."""
+        square = self.problem.unexplained(self._cut.residual) * self.problem.variation
+        # As many rows as have n / (n + shrinkage) of their squares worth a split.
+        share = price.alpha * self._rows_per_cost / square if square > 0.0 else 0.0
+        rows = 0.5 * (share + np.sqrt(share * (share + 4.0 * price.shrinkage)))
+        if rows < self.tuning.screened_rows:
+            return None
+        if self._screening is None:
+            self._screening = Screening(self._whole, self.costs, self._crew)
+        # A little fewer than that serve for lower alphas too.
+        if not 0.65 <= rows / self._screening.rows <= 4.0:
+            self._screening.cut(0.7 * rows)
+        return self._screening
+
+    def point(self, alpha: float) -> Point:
+        """Return what is kept now, with its objective."""
+        cut, active = self._cut, self._active
+        loss = self.problem.unexplained(cut.residual)
+        value_penalty = self.shrinkage * float(cut.shift.sum())
+        return Point(
+            alpha=alpha,
+            kept=pack_splits(active.kept(cut, self.costs.size)),
+            depths=seal(cut.depth.copy()),
+            weights=seal((cut.depth > 0).astype(np.float64)),
+            intercept=seal(np.array(self.problem.intercept)),
+            loss=loss,
+            objective=self.problem.objective(loss, alpha, cut.cost, value_penalty=value_penalty),
+            values=seal(cut.value[:, self._leaves()]) if self.refits else None,
+        )
+
+    def _leaves(self) -> NDArray[np.int64]:
+        """Return the active nodes that are leaves now, rising."""
+        cut, offsets = self._cut, self._active.trees.offsets
+        owner = np.repeat(self.order, cut.n_leaves)
+        starts = np.cumsum(cut.n_leaves) - cut.n_leaves
+        within = np.arange(owner.size) - np.repeat(starts, cut.n_leaves)
+        nodes: NDArray[np.int64] = (
+            offsets[owner] + cut.leaves[first_leaves(offsets)[owner] + within]
+        )
+        return nodes
+
+    def priced(self, point: Point) -> float:
+        """Return the objective of a point, whose loss is known."""
+        forest, trees = self.problem.encoding.forest, self.problem.trees
+        splits = point.splits(forest)
+        leaves = kept_leaves(forest, splits)
+        owner = np.searchsorted(forest.offsets, leaves, side="right") - 1
+        origin = trees.origin[:, leaves]
+        values = origin if point.values is None else point.values
+        shift = float(((values * point.weights[owner] - origin) ** 2).sum())
+        return self.problem.objective(
+            point.loss, point.alpha, self.costs[splits], value_penalty=self.shrinkage * shift
+        )
+
+    def move_to(self, point: Point) -> None:
+        """Keep what `point` keeps."""
+        forest, trees = self.problem.encoding.forest, self.problem.trees
+        self._move_to_active(self._whole)
+        self._active_down_to = np.inf
+        given, splits = np.array(trees.origin), point.splits(forest)
+        if self.refits and point.values is not None:
+            given[:, kept_leaves(forest, splits)] = point.values
+        # Copies, which can be written to: for kernels, arrays that cannot are of another type.
+        self._sweep(self._active_price(0.0), self.order, splits.copy(), given)
