@@ -8,6 +8,7 @@ importing scikit-learn.
 """
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 _FILES = {
@@ -43,9 +44,15 @@ _FILES = {
 }
 
 
+awaited: dict[str, Callable[[], object]] = {}
+"""For kernels that another process compiles now, what to call before they are used here."""
+
+
 def __getattr__(name: str) -> Any:
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in awaited:
+        awaited.pop(name)()
     kernel = getattr(importlib.import_module(f"{__name__}.{_FILES[name]}"), name)
     globals()[name] = kernel
     return kernel

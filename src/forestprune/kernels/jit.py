@@ -8,6 +8,8 @@ from typing import Any
 import numba
 from numba import njit
 
+from forestprune.system.progress import watch_compiler
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile on first use, without the interpreter lock, and keep the machine code on disk.
@@ -21,6 +23,12 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call: what calls from Python need is left out."""
     return _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+
+
+def nothing_kept(dispatcher: Any) -> bool:
+    """Tell whether a kernel would have to be compiled, and its machine code could be kept."""
+    cache = getattr(dispatcher, "_cache", None)
+    return hasattr(cache, "_cache_file") and not cache._cache_file._load_index()
 
 
 def _compiled(function: Callable[..., Any], **flags: bool) -> Any:
@@ -46,3 +54,5 @@ def _contents() -> str:
 
 
 _CONTENTS = _contents()
+
+watch_compiler()

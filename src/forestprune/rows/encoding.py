@@ -108,8 +108,7 @@ def encode(forest: Forest, X: Any, *, n_jobs: int | None = None) -> Encoding:
 def encode_matrix(forest: Forest, matrix: FloatMatrix, n_jobs: int | None = None) -> Encoding:
     """Route rows that `InputSpec.matrix` has checked down every tree."""
     rows = len(matrix)
-    dtype = np.min_scalar_type(int(leaf_counts(forest).max(initial=1)) - 1)
-    codes = np.empty((forest.n_trees, rows), dtype=dtype)
+    codes = np.empty((forest.n_trees, rows), dtype=code_dtype(forest))
     # A few tasks a thread even out trees of different size.
     threads = thread_count(n_jobs)
     pieces = forest.row_pieces(rows, at_least=1 if forest.n_trees >= threads else threads)
@@ -120,6 +119,11 @@ def encode_matrix(forest: Forest, matrix: FloatMatrix, n_jobs: int | None = None
     ]
     run_in_threads(kernels.encode_trees, tasks, n_jobs, "routing rows")
     return Encoding(forest, seal(codes))
+
+
+def code_dtype(forest: Forest) -> np.dtype[Any]:
+    """Return the smallest type that can tell the leaves of each tree apart."""
+    return np.min_scalar_type(int(leaf_counts(forest).max(initial=1)) - 1)
 
 
 def leaf_counts(forest: Forest) -> NDArray[np.int64]:

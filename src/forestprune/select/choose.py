@@ -15,7 +15,7 @@ from forestprune.polish.subset.exact import check_solver
 from forestprune.select.budget import Budget, check_quality
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import HeldOut, RoutedRows
-from forestprune.select.solver import Solver
+from forestprune.select.solver import RULES, Solver
 from forestprune.select.validation import Validation, validate
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
@@ -94,10 +94,11 @@ def open_model(
     if options.polish == "subset":
         check_solver(options.solver)
     source = Source.of(model)
-    if max_depth is None:
-        return source, options
-    weighting = cut_weighting(source.forest, options.weighting, max_depth)
-    return source.cut(max_depth), replace(options, weighting=weighting)
+    if max_depth is not None:
+        weighting = cut_weighting(source.forest, options.weighting, max_depth)
+        source, options = source.cut(max_depth), replace(options, weighting=weighting)
+    RULES[options.rule].prepare(source.forest, options.n_jobs)
+    return source, options
 
 
 def choose(

@@ -19,7 +19,7 @@ from forestprune.solve.rule import Rule
 from forestprune.solve.subtrees.rule import SubtreeRule
 from forestprune.system.progress import track
 
-RULES: dict[str, Callable[[Problem, Options], Rule]] = {
+RULES: dict[str, type[SubtreeRule] | type[LayerRule]] = {
     "subtree": SubtreeRule,
     "layer": LayerRule,
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.forest.checks import seal
 from forestprune.loss import SquaredError
 from forestprune.rows.trees import read_trees
 from forestprune.select.routed import RoutedRows
@@ -55,7 +56,7 @@ def validate(rows: RoutedRows, points: Sequence[Point]) -> Validation:
     variance = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum())
     full = float(np.average(((target - rows.full) ** 2).sum(axis=0), weights=weights))
     forest = rows.source.forest
-    predictions = Predictions(rows.encoding, read_trees(forest, np.empty(0)))
+    predictions = Predictions(rows.encoding, read_trees(forest, seal(np.empty(0))))
     losses, scatter = np.empty(len(points)), np.empty(len(points))
     for number, point in enumerate(track(points, "scoring", len(points))):
         predictions.move_to(point)

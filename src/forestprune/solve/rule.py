@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.forest.forest import Forest
 from forestprune.solve.point import Point
 from forestprune.solve.problem import Problem
 
@@ -33,6 +34,10 @@ class Rule(ABC):
     problem: Problem
     order: Order
     searches: bool = False
+
+    @staticmethod
+    def prepare(forest: Forest, n_jobs: int | None) -> None:
+        """Do what can be done before rows are known, while they are routed."""
 
     @property
     @abstractmethod

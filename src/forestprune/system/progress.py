@@ -1,10 +1,13 @@
-"""Progress for people who wait: only on a terminal, and only after two seconds."""
+"""Progress for people who wait more than two seconds: bars on a terminal, elsewhere one line.
+
+That line says that kernels are compiled, which happens once in each installation.
+"""
 
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +20,11 @@ PATIENCE = 2.0
 """Seconds before a bar appears."""
 
 COMPILING = " (compiling, once for each installation)"
+
+LINE = "forestprune: compiling, once for each installation; this takes some seconds."
+
+SOON = 0.5
+"""Seconds of compiling after which that line is printed where there is no terminal."""
 
 
 @dataclass(eq=False)
@@ -38,6 +46,9 @@ class _Display:
         self._shown: Progress | None = None
         self._thread: int | None = None
         self._compiling = 0
+        self._spent = 0.0
+        self._since = 0.0
+        self._said = False
 
     def belongs_here(self) -> bool:
         """Tell whether work that begins now, in this thread, is part of what is shown."""
@@ -79,10 +90,23 @@ class _Display:
     def compile(self, step: int) -> None:
         """Count what the compiler is at, in whatever thread; say so where somebody waits for it."""
         with self._lock:
+            if self._compiling == 0:
+                self._since = time.monotonic()
+                self._say_once()
             self._compiling += step
+            if self._compiling == 0:
+                self._spent += time.monotonic() - self._since
             if self._bars and self._compiling == step == 1:
                 _later(self.show)
             self._say_why()
+
+    def _say_once(self) -> None:
+        """Where nobody sees bars, as in a notebook or a log, say that it takes a while."""
+        if self._said or _hidden or self._spent < SOON or self._bars or _somebody_looks():
+            return
+        self._said = True
+        with suppress(OSError, ValueError, AttributeError):  # stderr may be closed, or none at all
+            print(LINE, file=sys.stderr, flush=True)
 
     def _say_why(self) -> None:
         """Let the last bar say what it waits for."""
@@ -97,7 +121,6 @@ class _Display:
 
 _display = _Display()
 _hidden = False
-_watching = False
 
 
 def _started() -> "Progress":
@@ -121,7 +144,6 @@ def bar(description: str, total: float | None) -> Iterator[Callable[[float], Non
     work = _Bar(description, total)
     # Nobody says how far the work has come, so somebody has to look after the time.
     timer = _later(_display.show) if total is None else None
-    _watch_compiler()
     _display.enter(work)
     try:
         yield lambda done: _display.update(work, done)
@@ -138,12 +160,8 @@ def _later(call: Callable[[], None]) -> threading.Timer:
     return timer
 
 
-def _watch_compiler() -> None:
+def watch_compiler() -> None:
     """Hear of what is compiled from now on."""
-    global _watching
-    if _watching or "numba" not in sys.modules:
-        return
-    _watching = True
     from numba.core import event
 
     class Compiler(event.Listener):

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.forest.checks import seal
+from forestprune.forest.forest import Forest
 from forestprune.kernels.records import Price, Pruning
 from forestprune.options import Options
 from forestprune.rows.trees import first_leaves
@@ -84,6 +85,13 @@ class SubtreeRule(Rule):
             absent_until=np.zeros(n_trees),
             absent_down_to=np.full(n_trees, np.inf),
         )
+
+    @staticmethod
+    def prepare(forest: Forest, n_jobs: int | None) -> None:
+        """Let another process compile for a forest, in a new installation."""
+        from forestprune.solve.subtrees.ahead import compile_ahead
+
+        compile_ahead(forest, n_jobs)
 
     @property
     def depths(self) -> NDArray[np.int64]:
@@ -200,7 +208,7 @@ class SubtreeRule(Rule):
         if active is not self._active:
             self._cut = self._active.carry(self._cut, active)
             self._active = active
-            self._active_costs = self.costs[active.splits]
+            self._active_costs = seal(self.costs[active.splits])
 
     def _best_prunings(
         self, price: Price, discount: float, some: Order

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
+from forestprune.forest.checks import seal
 from forestprune.kernels.records import Price, Pruning
 from forestprune.rows.trees import first_leaves, first_splits
 from forestprune.solve.subtrees.active import ActiveSet
@@ -45,7 +46,8 @@ class Screening:
         self._place[coarse.nodes] = np.arange(coarse.nodes.size) - starts
         starts = np.repeat(offsets[:-1], np.diff(first_leaves(offsets)))
         leaves = coarse.nodes[starts + coarse.trees.leaf]
-        self._bounds = self._costs[coarse.splits], self._spread[leaves], self._cost[leaves]
+        split_costs = seal(self._costs[coarse.splits])
+        self._bounds = split_costs, self._spread[leaves], self._cost[leaves]
         self._coarse = coarse
 
     def gains_at_most(
