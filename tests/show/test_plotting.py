@@ -9,6 +9,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from hand_made import AWKWARD, built, leaf, split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
@@ -16,7 +17,6 @@ from matplotlib.colors import to_hex
 from naive import Node
 from sklearn.ensemble import GradientBoostingRegressor
 from strategies import forests
-from test_text import AWKWARD, built, leaf, split
 
 import forestprune as fp
 from forestprune.show.plotting import importance, look, trees
@@ -305,11 +305,11 @@ def test_every_node_is_drawn_with_what_it_says(small):
     forest, view = small.forest, Additive.of(small.forest)
     shown = sorted(texts(ax))
     expected = [f"tree {number}" for number in np.flatnonzero(small.depths)]
-    largest = np.abs(view.adds).max()
+    largest = np.abs(view.contributions).max()
     for v in range(forest.n_nodes):
         if forest.left[v] < 0:
             expected += [
-                look.aligned_number(view.adds[v], largest),
+                look.aligned_number(view.contributions[v], largest),
                 f"{100 * view.shares[v]:.0f} %",
             ]
         else:
@@ -551,7 +551,7 @@ def test_the_tree_that_matters_most_comes_first(small):
     for tree in view.order:
         nodes = np.arange(*forest.offsets[tree : tree + 2])
         leaves = nodes[forest.left[nodes] < 0]
-        spread.append(forest.cover[leaves] @ view.adds[leaves] ** 2)
+        spread.append(forest.cover[leaves] @ view.contributions[leaves] ** 2)
     assert spread == sorted(spread, reverse=True)
 
 

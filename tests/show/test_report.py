@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from hand_made import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import (
@@ -26,7 +27,6 @@ from sklearn.ensemble import (
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_text import AWKWARD
 
 import forestprune as fp
 from forestprune.forest import registry

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from forestprune.forest.forest import Forest
-from forestprune.text.additive import NEAR_ZERO, column_names, rounded_sign
+from forestprune.text.names import column_names
+from forestprune.text.rounding import NEAR_ZERO, rounded_sign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

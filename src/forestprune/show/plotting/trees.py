@@ -146,7 +146,7 @@ class _Pen:
             f: tint for (f, _), tint in zip(features.most_common(), TINTS, strict=False)
         }
         self.names = short_names(forest, features, LETTERS)
-        self.largest = float(np.abs(view.adds[nodes]).max())
+        self.largest = float(np.abs(view.contributions[nodes]).max())
         self.rings = takes_missing(forest)
 
     def draw(self, tree: Place, head: str, left: float, top: float) -> None:
@@ -206,7 +206,7 @@ class _Pen:
         return "\n".join(even_lines(f"in {{{printable}}}", LINE + 4))
 
     def _leaf(self, x: float, y: float, node: int) -> None:
-        adds, share = float(self.view.adds[node]), float(self.view.shares[node])
+        adds, share = float(self.view.contributions[node]), float(self.view.shares[node])
         strength = abs(adds) / self.largest if self.largest > 0 else 0.0
         tint = _blend(RED if adds < 0 else BLUE, 0.06 + 0.3 * strength)
         box = {"boxstyle": "round,pad=0.28", "fc": tint, "lw": 0}

@@ -7,7 +7,7 @@ import numpy as np
 from forestprune.forest.forest import Forest
 from forestprune.show.plotting.importance import use_of_features
 from forestprune.show.plotting.look import short_names, shortened
-from forestprune.text.additive import column_names
+from forestprune.text.names import column_names
 
 MAX_BARS, LETTERS = 20, 30
 """Features in the chart, and how much of a name there is room for."""

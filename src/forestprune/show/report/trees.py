@@ -20,10 +20,10 @@ from forestprune.text.additive import (
     Additive,
     Condition,
     category_labels,
-    column_names,
     percent,
     takes_missing,
 )
+from forestprune.text.names import column_names
 
 MAX_NODES = 1_500
 """Nodes to draw in all, so that the file stays small."""
@@ -108,7 +108,7 @@ class _Drawing:
         self.tints = {feature: number for number, feature in enumerate(common)}
         self.names = column_names(forest)
         self.short = short_names(forest, features, LETTERS)
-        self.largest = float(np.abs(view.adds[nodes]).max(initial=0.0))
+        self.largest = float(np.abs(view.contributions[nodes]).max(initial=0.0))
         self.rings = takes_missing(forest)
 
     def tree(self, tree: int) -> dict[str, Any]:
@@ -176,7 +176,10 @@ class _Drawing:
         return f"{met} or missing" if condition.missing else met
 
     def _leaf(self, place: Place) -> dict[str, Any]:
-        adds, share = float(self.view.adds[place.node]), float(self.view.shares[place.node])
+        adds, share = (
+            float(self.view.contributions[place.node]),
+            float(self.view.shares[place.node]),
+        )
         x, y = _at(place)
         text = aligned_number(adds, self.largest)
         strength = abs(adds) / self.largest if self.largest > 0 else 0.0
