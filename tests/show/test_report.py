@@ -192,7 +192,7 @@ def test_models_are_timed_in_turns():
 
     times = timing.prediction_times({"full": Model("full"), "small": Model("small")}, [[1.0]])
     assert list(times) == ["full", "small"]
-    assert calls == ["full", "small"] * (1 + timing.MOST)
+    assert calls == ["full", "small"] * (1 + timing.MAX_TURNS)
 
 
 def test_names_without_end_do_not_make_it_larger(tmp_path, data):

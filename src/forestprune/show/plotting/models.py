@@ -11,7 +11,7 @@ from forestprune.select.pruned import PrunedForest
 def forest_of(model: Any) -> Forest:
     """Return the trees of a pruned forest, a forest or a model; of a path, those of the original.
 
-    A model may be all that :func:`forestprune.prune` takes.
+    A model can be whatever :func:`forestprune.prune` takes.
     """
     if isinstance(model, PrunedForest):
         return model.forest
@@ -21,7 +21,7 @@ def forest_of(model: Any) -> Forest:
 
 
 def refuse_path(model: Any, call: str) -> None:
-    """Raise an error if somebody gives a path where one point of it is meant."""
+    """Raise an error for a path where one point of it is required."""
     if isinstance(model, PruningPath):
         raise TypeError(
             f"{call} draws one pruned forest, got a path of {len(model)}. Choose one of them: "

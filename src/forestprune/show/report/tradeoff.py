@@ -1,4 +1,4 @@
-"""The points of a path, and those of them that a reader looks for."""
+"""The points of a path, and which of them to mark."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +10,16 @@ from forestprune.select.path import Budget, PruningPath
 Call = Callable[[int, float | None], str]
 """From a number of nodes, and a shrinkage, to the command that gets such a model."""
 
-_LEAST = 3
-"""Nodes of the smallest tree."""
+_SMALLEST_TREE = 3
+"""Its nodes."""
 
 
 def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[str, Any]:
     """Return the points of a path for a chart: sizes, errors, which to mark.
 
-    Errors are 1 - R squared on rows held out if the path has them, else on the rows that it was
-    made with; `held_out` says which. A point is on the frontier if no smaller one is as good. Its
-    `call` is how to get it; None if a command cannot, because there is no tree.
+    Errors are 1 - R squared on rows held out, if there are any, else on the rows to prune with;
+    `held_out` says which. A point is on the frontier if no smaller one is as good. Its `call` is
+    how to get it; None if a command cannot, because it has no tree.
     """
     validation = path.validation
     errors = path.losses if validation is None else 1.0 - validation.scores
@@ -43,7 +43,7 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
     return {
         "held_out": validation is not None,
         "by_command": call is not None,
-        # Then what it says itself was the target, or might as well have been.
+        # Whether the target was, or might have been, the full model's own prediction.
         "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
         "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
         "points": points,
@@ -59,11 +59,13 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
 
 def _called(path: PruningPath, place: int, call: Call) -> str | None:
     nodes = int(path.n_nodes[place])
-    return call(nodes, path.points[place].report.get("shrinkage")) if nodes >= _LEAST else None
+    return (
+        call(nodes, path.points[place].report.get("shrinkage")) if nodes >= _SMALLEST_TREE else None
+    )
 
 
 def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Tell for each point whether its error is below that of all that are no larger."""
+    """Tell for each point whether its error is below those of all points that are no larger."""
     by_size = np.lexsort((errors, nodes))
     sorted_errors = errors[by_size]
     before = np.minimum.accumulate(np.concatenate([[np.inf], sorted_errors[:-1]]))
@@ -75,7 +77,7 @@ def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.nd
 def marks(
     path: PruningPath, place: int, errors: np.ndarray[Any, Any]
 ) -> list[dict[str, str | int]]:
-    """Return the points to mark, by name: the one that was taken, and others worth a look."""
+    """Return the points to mark, by name: the one that was chosen, and others of interest."""
     named = {"this model": place}
     validation = path.validation
     if validation is not None:
