@@ -177,7 +177,7 @@ def test_picks_are_marked_where_they_are(path):
 
 
 def test_picks_must_be_of_the_path(path, small):
-    with pytest.raises(ValueError, match="no point of this path"):
+    with pytest.raises(ValueError, match="not a point of this path"):
         fp.plot_path(path, picks=[small])
     with pytest.raises(IndexError):
         fp.plot_path(path, picks=[len(path)])
@@ -329,7 +329,7 @@ def test_the_most_important_trees_can_be_drawn_alone(small):
     ax = fp.plot_forest(small, top=2)
     heads = [text for text in texts(ax) if text.startswith("tree")]
     assert heads == [f"tree {number}" for number in order[:2]]
-    assert "Here the most important 2." in ax.get_title(loc="left")
+    assert "Shown: the 2 most important." in ax.get_title(loc="left")
 
 
 def test_weights_are_told_if_they_differ(model, data):

@@ -90,7 +90,7 @@ def test_what_the_model_says_itself_is_no_target_like_others(tmp_path, data):
     path = fp.prune_path(model, X, n_alphas=10, X_val=X_val)
     text = written(tmp_path, path, 6)
     assert data_in(text)["path"]["own"]
-    assert "against what the full model says; on rows held out" in Page(text).text
+    assert "measured against the full model's predictions; on rows held out" in Page(text).text
     with_y = fp.prune_path(model, X, y, n_alphas=5, X_val=X_val, y_val=data[3])
     assert not data_in(written(tmp_path, with_y, 3))["path"]["own"]
 
@@ -244,7 +244,7 @@ def test_every_leaf_is_drawn_with_what_it_adds(tmp_path, path):
     tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
     roots = forest.value[forest.offsets[:-1], 0][tree_of]
     adds = (forest.scale[tree_of] * (forest.value[:, 0] - roots))[forest.left < 0]
-    told = [float(leaf["told"].removeprefix("adds ")) for leaf in leaves]
+    told = [float(leaf["full"].removeprefix("adds ")) for leaf in leaves]
     assert sorted(told) == pytest.approx(sorted(adds.tolist()))
     shown = Page(written(tmp_path, path, small)).text
     assert all(leaf["text"] in shown for leaf in leaves)
@@ -422,7 +422,7 @@ def test_an_older_report_is_replaced_only_by_a_whole_one(tmp_path, path, monkeyp
 def test_wrong_calls_say_what_is_required(tmp_path, path, data):
     X, y, *_ = data
     other = fp.prune(path.source.forest, X, y, alpha=0.123)
-    with pytest.raises(ValueError, match="is no point of this path"):
+    with pytest.raises(ValueError, match="is not a point of this path"):
         fp.write_report(tmp_path / "report.html", path, other)
     with pytest.raises(ValueError, match="y was given without X"):
         fp.write_report(tmp_path / "report.html", path, 3, y=y)

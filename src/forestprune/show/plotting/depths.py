@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting import look
-from forestprune.show.plotting.models import forest_of, refuse_path
+from forestprune.show.plotting.models import forest_of, one_forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +76,8 @@ def plot_depths(
 
 
 def _depths(model: Any) -> NDArray[np.int64]:
-    refuse_path(model, "plot_depths()")
-    return model.depths if isinstance(model, PrunedForest) else forest_of(model).depths
+    forest = one_forest(model, "plot_depths")
+    return model.depths if isinstance(model, PrunedForest) else forest.depths
 
 
 def _bars(

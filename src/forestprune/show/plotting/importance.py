@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count
 from forestprune.show.plotting import look
-from forestprune.show.plotting.models import forest_of, refuse_path
+from forestprune.show.plotting.models import forest_of, one_forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +49,7 @@ def plot_importance(
     if by not in ("splits", "gain"):
         raise ValueError(f'by must be "splits" or "gain", got {by!r}.')
     require_count("top", top, 1)
-    refuse_path(small, "plot_importance()")
-    forest = forest_of(small)
+    forest = one_forest(small, "plot_importance")
     original = None if before is None else forest_of(before)
     if original is not None and original.n_features != forest.n_features:
         raise ValueError(

@@ -20,10 +20,11 @@ def forest_of(model: Any) -> Forest:
     return Source.of(model).forest
 
 
-def refuse_path(model: Any, call: str) -> None:
-    """Raise an error for a path where one point of it is required."""
+def one_forest(model: Any, function: str) -> Forest:
+    """Return the trees of anything but a path, of which `function` draws only one point."""
     if isinstance(model, PruningPath):
         raise TypeError(
-            f"{call} draws one pruned forest, got a path of {len(model)}. Choose one of them: "
-            f"{call.removesuffix('()')}(path.select(max_nodes=500)), or path[i]."
+            f"{function}() draws one pruned forest, got a path of {len(model)}. Choose one of "
+            f"them: {function}(path.select(max_nodes=500)), or path[i]."
         )
+    return forest_of(model)

@@ -69,10 +69,8 @@ def plot_path(
     ax.plot(x, y, color=look.BLUE, lw=1.6, marker="o", ms=2.5)
     ax.set_xscale("log")
     n_full = path.source.original.n_nodes
-    full: dict[str, Any] = {
-        "color": look.GREY,
-        "label": f"full model, {look.count(n_full, 'node')}",
-    }
+    label = f"full model, {look.count(n_full, 'node')}"
+    full: dict[str, Any] = {"color": look.GREY, "label": label}
     dotted: dict[str, Any] = {"lw": 1, "ls": (0, (2, 2))}
     if validation is None:
         ax.axvline(max(n_full, 1), **full, **dotted)
@@ -80,19 +78,17 @@ def plot_path(
         title = "Training error against size"
     else:
         band = validation.standard_errors[by_size]
-        style: dict[str, Any] = {"color": look.PALE_BLUE, "alpha": 0.7, "lw": 0}
-        ax.fill_between(x, y - band, y + band, label="one standard error", **style)
+        pale: dict[str, Any] = {"color": look.PALE_BLUE, "alpha": 0.7, "lw": 0}
+        ax.fill_between(x, y - band, y + band, label="one standard error", **pale)
         ax.axhline(1.0 - validation.full, color=look.GREY, **dotted)
         ax.plot([max(n_full, 1)], [1.0 - validation.full], marker="D", ms=7, ls="", **full)
         ax.set_ylabel("validation error: 1 - R²")
         title = "Validation error against size"
-    pick_style: dict[str, Any] = {"ms": 9, "mec": "white", "mew": 1.2, "ls": "", "zorder": 3}
+    style: dict[str, Any] = {"ms": 9, "mec": "white", "mew": 1.2, "ls": "", "zorder": 3}
     places = _places(path, picks)
     for (name, index), marker, colour in zip(places, cycle(MARKERS), cycle(COLOURS), strict=False):
-        label = f"{name}, {look.count(int(path.n_nodes[index]), 'node')}"
-        ax.plot(
-            [nodes[index]], [errors[index]], color=colour, marker=marker, label=label, **pick_style
-        )
+        style |= {"label": f"{name}, {look.count(int(path.n_nodes[index]), 'node')}"}
+        ax.plot([nodes[index]], [errors[index]], color=colour, marker=marker, **style)
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     ax.set_xlabel("nodes")
     look.frame(ax, title)
@@ -128,7 +124,6 @@ def place_of(path: PruningPath, pick: Pick) -> int:
     ]
     if not same:
         raise ValueError(
-            f"{pick!r} is no point of this path, so its place is not known. Pick by "
-            "path.select(...) or path[i]."
+            f"{pick!r} is not a point of this path. Pick one with path.select(...) or path[i]."
         )
     return same[0]

@@ -10,7 +10,7 @@ from forestprune.options import require_count
 from forestprune.show.plotting import look
 from forestprune.show.plotting.labels import Labels, tree_titles
 from forestprune.show.plotting.layout import GAP, Place, Rows, place_nodes, row_width
-from forestprune.show.plotting.models import forest_of, refuse_path
+from forestprune.show.plotting.models import one_forest
 from forestprune.text.additive import Additive, Condition, takes_missing
 
 if TYPE_CHECKING:
@@ -42,11 +42,7 @@ EDGE = "#b9b9b9"
 
 
 def plot_forest(
-    small: Any,
-    ax: "Axes | None" = None,
-    *,
-    top: int | None = None,
-    output: int | None = None,
+    small: Any, ax: "Axes | None" = None, *, top: int | None = None, output: int | None = None
 ) -> "Axes":
     """Draw all trees of a small ensemble side by side, the most important one first.
 
@@ -74,9 +70,8 @@ def plot_forest(
     ValueError
         If there is more than can be read: 30 trees, 240 leaves, or depth 12.
     """
-    refuse_path(small, "plot_forest()")
     require_count("top", top, 1)
-    forest = forest_of(small)
+    forest = one_forest(small, "plot_forest")
     view = Additive.of(forest, output)
     chosen = view.order[:top]
     _check_size(forest, chosen)
@@ -163,12 +158,9 @@ class _Pen:
 
     def _leaf(self, x: float, y: float, node: int) -> None:
         leaf = self.labels.leaf(node)
-        tint, colour = (look.RED, DARK_RED) if leaf.added < 0 else (look.BLUE, DARK_BLUE)
-        box = {
-            "boxstyle": "round,pad=0.28",
-            "fc": _blend(tint, 0.06 + 0.3 * leaf.strength),
-            "lw": 0,
-        }
+        base, colour = (look.RED, DARK_RED) if leaf.added < 0 else (look.BLUE, DARK_BLUE)
+        tint = _blend(base, 0.06 + 0.3 * leaf.strength)
+        box = {"boxstyle": "round,pad=0.28", "lw": 0, "fc": tint}
         self._text(x, y, leaf.text, 8.3, weight="bold", color=colour, bbox=box, zorder=3)
         if leaf.share is not None:
             self._text(x, y - 0.28, leaf.share, 6.8, color=look.GREY, zorder=3)
@@ -207,7 +199,7 @@ def _title(forest: Forest, view: Additive, trees: tuple[int, ...], width: int) -
     size = f"{look.count(forest.n_trees, 'tree')}, {look.count(forest.n_nodes, 'node')}, "
     size += f"{used} of {look.count(forest.n_features, 'feature')}."
     if len(trees) < forest.n_trees:
-        size += f" Here the most important {'tree' if len(trees) == 1 else len(trees)}."
+        size += f" Shown: the {'' if len(trees) == 1 else f'{len(trees)} '}most important."
     how = f"Prediction = {look.short_number(view.constant)} + what the trees add. "
     how += "Left if the condition holds"
     how += "; missing values follow the ring." if takes_missing(forest) else "."

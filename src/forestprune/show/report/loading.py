@@ -68,15 +68,17 @@ def _columns_taken(small: PrunedForest) -> list[str]:
     if pipeline is not None:
         names = getattr(pipeline, "feature_names_in_", None)
         count = getattr(pipeline, "n_features_in_", 0)
-    said = f"X: {count:,} columns, in the order of training" if count else "X: rows as for training"
+    taken = (
+        f"X: {count:,} columns, in the order of training" if count else "X: rows as for training"
+    )
     if names is not None:
-        said = f"X: a table with the columns {listed([str(n) for n in names], MAX_NAMES)}"
-        said += ", in this order"
+        taken = f"X: a table with the columns {listed([str(n) for n in names], MAX_NAMES)}"
+        taken += ", in this order"
         if pipeline is None and spec.known_categories:
             with_categories = [names[column] for column in spec.known_categories]
-            said += f"; of dtype category: {listed(with_categories, MAX_NAMES)}"
+            taken += f"; of dtype category: {listed(with_categories, MAX_NAMES)}"
     return textwrap.wrap(
-        said,
+        taken,
         LINE,
         initial_indent="# ",
         subsequent_indent="#   ",

@@ -36,7 +36,7 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
             "standard_error": None if spread is None else float(spread[i]),
             "frontier": bool(on_frontier[i]),
             "shrinkage": path.points[i].report.get("shrinkage"),
-            "call": f"small = path[{i}]" if call is None else _called(path, i, call),
+            "call": _how_to_get(path, i, call),
         }
         for i in range(len(path))
     ]
@@ -57,11 +57,11 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
     }
 
 
-def _called(path: PruningPath, place: int, call: Call) -> str | None:
-    nodes = int(path.n_nodes[place])
-    return (
-        call(nodes, path.points[place].report.get("shrinkage")) if nodes >= _SMALLEST_TREE else None
-    )
+def _how_to_get(path: PruningPath, place: int, call: Call | None) -> str | None:
+    if call is None:
+        return f"small = path[{place}]"
+    nodes, shrinkage = int(path.n_nodes[place]), path.points[place].report.get("shrinkage")
+    return call(nodes, shrinkage) if nodes >= _SMALLEST_TREE else None
 
 
 def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -84,8 +84,7 @@ def marks(
         named["smallest within a standard error"] = path.choose(Budget(), None, True, validation)
         as_good = np.flatnonzero(errors <= 1.0 - validation.full)
         if as_good.size:
-            named["smallest as good as the full model"] = int(
-                as_good[np.argmin(path.n_nodes[as_good])]
-            )
+            smallest = as_good[np.argmin(path.n_nodes[as_good])]
+            named["smallest as good as the full model"] = int(smallest)
         named["best"] = path.choose(Budget(), None, False, validation)
     return [{"name": name, "place": index} for name, index in named.items()]

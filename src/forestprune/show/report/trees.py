@@ -24,7 +24,7 @@ SLOT, LAYER, MARGIN = 92, 84, 40
 """Pixels from leaf to leaf, from layer to layer, and around a tree."""
 
 LINE, LETTERS, LONGEST = 14, 36, 200
-"""Letters in a line of a split, in the name of its feature, and in what is told of it."""
+"""Letters in a line of a split, in the name of its feature, and in its full text."""
 
 TINTS = 12
 """Features that have a colour of their own, the commonest."""
@@ -118,7 +118,7 @@ class _Drawing:
             "width": 16 + round(6.4 * max(map(len, lines))),
             "height": 8 + 14 * len(lines),
             "tint": self.labels.tints.get(feature, TINTS),
-            "told": f"{shortened(self.names[feature], LONGEST)} {self._told(condition)}",
+            "full": f"{shortened(self.names[feature], LONGEST)} {self._in_full(condition)}",
         }
 
     def _met(self, condition: Condition) -> list[str]:
@@ -129,8 +129,8 @@ class _Drawing:
             return [f"in {len(condition.categories)} categories"]
         return even_lines(f"in {{{labels}}}", LINE + 4)
 
-    def _told(self, condition: Condition) -> str:
-        """Return the condition in full, for whoever points at it."""
+    def _in_full(self, condition: Condition) -> str:
+        """Return the condition that is shown when one points at the split."""
         if condition.categories is None:
             met = f"≤ {condition.threshold!r}"
         else:
@@ -149,11 +149,11 @@ class _Drawing:
             "sign": "less" if leaf.added < 0 else "more",
             "strength": round(12 + 38 * leaf.strength),
             "share": leaf.share,
-            "told": f"adds {leaf.added!r}",
+            "full": f"adds {leaf.added!r}",
         }
 
 
 def _at(place: Place) -> tuple[int, int]:
-    # A tree of one leaf stands in the middle of the room for two.
+    # A tree of one leaf is in the middle of the space for two.
     shift = 0.5 * SLOT if not place.depth and not place.children else 0.0
     return round(MARGIN + SLOT * place.x + shift), round(MARGIN + LAYER * place.depth)
