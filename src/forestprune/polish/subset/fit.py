@@ -1,5 +1,7 @@
 """Least squares on a few columns, from their Gram matrix, updated as columns change."""
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,12 +53,9 @@ class Fit:
 
     def copy(self) -> "Fit":
         """Return a fit that changes on its own."""
-        other = Fit.__new__(Fit)
-        other.A, other.b, other.explained = self.A, self.b, self.explained
-        other.support = list(self.support)
-        other.weights = self.weights.copy()
-        other.residual = self.residual.copy()
-        other.distance = self.distance.copy()
+        other = copy(self)
+        other.support, other.weights = list(self.support), self.weights.copy()
+        other.residual, other.distance = self.residual.copy(), self.distance.copy()
         other._rows = np.empty_like(self._rows)
         other.tableau[:] = self.tableau
         return other

@@ -125,16 +125,14 @@ class Search:
         """
         v = np.zeros(len(self.b))
         v[start.support] = start.weights
-        cut = np.sqrt(self.penalty / self.largest_eigenvalue)
-        kept = np.flatnonzero(v)
-        unchanged = 0
+        smallest = np.sqrt(self.penalty / self.largest_eigenvalue)
+        kept, unchanged = np.flatnonzero(v), 0
         for _ in range(500):
             u = v - (self.A @ v - self.b) / self.largest_eigenvalue
-            before, kept = kept, np.flatnonzero(np.abs(u) > cut)
+            before, kept = kept, np.flatnonzero(np.abs(u) > smallest)
             if self.sizes[kept].sum() > self.limit:
-                kept = np.sort(
-                    self._first_that_fit(kept[np.argsort(-np.abs(u[kept]), kind="stable")])
-                )
+                by_weight = kept[np.argsort(-np.abs(u[kept]), kind="stable")]
+                kept = np.sort(self._first_that_fit(by_weight))
             v = np.zeros(len(self.b))
             v[kept] = u[kept]
             # Weights need not converge: only the support goes on from here.
@@ -162,12 +160,9 @@ class Search:
         """Take the best move as long as there is one that improves."""
         return self._descend(fit)[0]
 
-    def _descend(self, fit: Fit, banned: int = -1) -> tuple[Fit, float]:
+    def _descend(self, fit: Fit, banned: int | None = None) -> tuple[Fit, float]:
         """Descend with moves that do not add column `banned`; return also the work it took."""
-        work = 0.0
-        value = self.value(fit)
-        checked = fit.copy()
-        moves = 0
+        value, checked, moves, work = self.value(fit), fit.copy(), 0, 0.0
         while True:
             work += (len(fit.support) + 1) * len(self.b)
             move = self._best_move(fit, banned)
@@ -188,7 +183,7 @@ class Search:
             elif move is None:
                 return fit, work
 
-    def _best_move(self, fit: Fit, banned: int) -> tuple[int | None, int | None] | None:
+    def _best_move(self, fit: Fit, banned: int | None) -> tuple[int | None, int | None] | None:
         """Return which position to drop and which column to add, or None if nothing improves."""
         min_gain = IMPROVEMENT * (fit.explained + self.penalty * len(fit.support))
         position, column = None, None
@@ -197,20 +192,16 @@ class Search:
             costs = fit.drop_costs()
             position = int(np.argmin(costs))
             drop = self.penalty - costs[position]
-        room = self.room(fit.support)
+        room, outside = self.room(fit.support), np.ones(len(self.b), dtype=bool)
+        outside[fit.support] = False
+        if banned is not None:
+            outside[banned] = False
         if len(fit.support) < self.max_columns:
-            gains = fit.add_gains() - self.penalty
-            gains[self.sizes > room] = -inf
-            if banned >= 0:
-                gains[banned] = -inf
+            gains = np.where(outside & (self.sizes <= room), fit.add_gains() - self.penalty, -inf)
             column, add = _best_addition(fit, gains, min_gain)
         if max(drop, add) > min_gain:
             return (position, None) if drop >= add else (None, column)
         # Swaps are the most expensive to evaluate, so they come last.
-        outside = np.ones(len(self.b), dtype=bool)
-        outside[fit.support] = False
-        if banned >= 0:
-            outside[banned] = False
         columns = np.flatnonzero(outside)
         if not fit.support or not columns.size:
             return None
@@ -227,8 +218,7 @@ class Search:
 
     def shake(self, fit: Fit, max_work: float) -> Fit:
         """Drop one column, descend without it, let it back in: until that no longer improves."""
-        work = 0.0
-        better = True
+        work, better = 0.0, True
         while better:
             better = False
             for position in np.argsort(fit.drop_costs(), kind="stable"):
