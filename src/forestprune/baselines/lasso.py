@@ -116,12 +116,12 @@ def lasso_weights(
     from sklearn.linear_model import lars_path_gram
 
     kept, gram, moments = polisher.equations(setting.problem.depths)
-    distinct = _distinct(gram)
-    kept, gram, moments = kept[distinct], gram[np.ix_(distinct, distinct)], moments[distinct]
-    gram, moments = gram / setting.total_weight, moments / setting.total_weight
     if setting.is_constant or not moments.any():
         grid = np.zeros(1) if alphas is None else checked_alphas(alphas)
         return grid, np.zeros((grid.size, setting.sizes.size))
+    distinct = _distinct(gram)
+    kept, gram, moments = kept[distinct], gram[np.ix_(distinct, distinct)], moments[distinct]
+    gram, moments = gram / setting.total_weight, moments / setting.total_weight
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         knots, _, at_knots = lars_path_gram(

@@ -44,6 +44,19 @@ def to_formula(forest: Forest, *, digits: int | None = None, output: int | None 
     return "\n".join([*lines, ")"])
 
 
+def comment(text: str, indent: int = 0) -> list[str]:
+    """Return a text as lines of comments, in which no word or name is broken."""
+    start = " " * indent + "# "
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=start + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 class _Formula:
     def __init__(self, forest: Forest, view: Additive, rounding: Rounding) -> None:
         self.forest, self.view, self.rounding = forest, view, rounding
@@ -68,14 +81,8 @@ class _Formula:
             labels = dict(enumerate(self.forest.input.known_categories.get(feature, ())))
             known = [f"{code} is {labels[code]!r}" for code in sorted(codes & labels.keys())]
             if known:
-                lines += textwrap.wrap(
-                    f"{self.names[feature]}: {', '.join(known)}; others are any other number",
-                    WIDTH,
-                    initial_indent="    # ",
-                    subsequent_indent="    #   ",
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                )
+                text = f"{self.names[feature]}: {', '.join(known)}; others are any other number"
+                lines += comment(text, indent=4)
         return lines
 
     def expression(self, root: int, node: int, indent: int) -> str:

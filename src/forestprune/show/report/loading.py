@@ -1,16 +1,13 @@
 """How to load a pruned model where this package is not installed, as code."""
 
-import textwrap
 from pathlib import Path
 
 from forestprune.forest.frames import listed
 from forestprune.select.pruned import PrunedForest
+from forestprune.text.formula import comment
 
 MAX_NAMES = 50
 """Columns that are named."""
-
-LINE = 88
-"""Letters in a line of a comment."""
 
 _PICKLE = 'import pickle\n\nwith open(FILE, "rb") as file:\n    model = pickle.load(file)'
 _XGBOOST = "import xgboost\n\nmodel = xgboost.CLASS()\nmodel.load_model(FILE)"
@@ -77,11 +74,4 @@ def _columns_taken(small: PrunedForest) -> list[str]:
         if pipeline is None and spec.known_categories:
             with_categories = [names[column] for column in spec.known_categories]
             taken += f"; of dtype category: {listed(with_categories, MAX_NAMES)}"
-    return textwrap.wrap(
-        taken,
-        LINE,
-        initial_indent="# ",
-        subsequent_indent="#   ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return comment(taken)
