@@ -370,8 +370,8 @@ class TestEveryPath:
         path = baseline(model, X, y, X_val=X_VAL, y_val=Y_VAL)
         for small, score in zip(path, path.validation.scores, strict=True):
             assert small.loss == pytest.approx(((y - small.predict(X)) ** 2).mean() / y.var())
-            off = ((Y_VAL - small.predict(X_VAL)) ** 2).mean()
-            assert score == pytest.approx(1 - off / Y_VAL.var())
+            error = ((Y_VAL - small.predict(X_VAL)) ** 2).mean()
+            assert score == pytest.approx(1 - error / Y_VAL.var())
         assert path.validation.full == pytest.approx(model.score(X_VAL, Y_VAL))
 
     def test_budgets_and_files(self, baseline, model, tmp_path):
@@ -399,8 +399,8 @@ class TestEveryPath:
         path = baseline(pipeline, X)
         small = path.select(max_nodes=200)
         said = pipeline.predict(X)
-        off = ((said - small.predict(X)) ** 2).mean()
-        assert small.loss == pytest.approx(off / said.var())
+        error = ((said - small.predict(X)) ** 2).mean()
+        assert small.loss == pytest.approx(error / said.var())
         assert type(small.to_native()) is type(pipeline)
 
 
