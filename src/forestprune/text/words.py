@@ -1,7 +1,6 @@
 """A forest in words: a constant plus what each tree adds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ class _Words:
     def __init__(self, forest: Forest, view: Additive, rounding: Rounding) -> None:
         self.forest, self.view, self.rounding = forest, view, rounding
         self.names = spoken_names(forest)
-        self.missing = _Missing.of(forest)
+        self.missing_sentence, self.missing_meets = _missing_rule(forest)
 
     def opening(self) -> list[str]:
         forest, origin = self.forest, self.forest.origin
@@ -60,7 +59,7 @@ class _Words:
             return [f"{what} = {constant}. No tree is left."]
         trees = "one tree adds" if forest.n_trees == 1 else f"each of {forest.n_trees:,} trees adds"
         notes = f"In brackets: share of the training rows.{self.rounding.in_words}"
-        return [f"{what} = {constant} + what {trees}.", notes, *self.missing.sentence]
+        return [f"{what} = {constant} + what {trees}.", notes, *self.missing_sentence]
 
     def tree(self, tree: int) -> list[str]:
         start, left_child = int(self.forest.offsets[tree]), self.forest.left
@@ -98,54 +97,39 @@ class _Words:
         else:
             labels = ", ".join(repr(label) for label in category_labels(self.forest, condition))
             text = f"{text} in {{{labels}}}"
-        if condition.missing != self.missing.meets[node]:
+        if condition.missing != self.missing_meets[node]:
             text = f"{text} {_exception(not condition.missing)}"
         return text
 
 
-@dataclass(frozen=True, eq=False)
-class _Missing:
-    """Where missing values go: a rule for all conditions, and what is said of exceptions.
+def _missing_rule(forest: Forest) -> tuple[list[str], NDArray[np.bool_]]:
+    """Return where missing values go, and for each split whether they meet its condition by that.
 
     Libraries note for each split where a missing value would go, even if they never saw one, by
-    rules of their own; if a forest keeps to one of them, it is said only once.
-
-    Attributes
-    ----------
-    sentence : list of str
-        The rule in words; empty if there are no missing values.
-    meets : bool array of shape (n_nodes,)
-        Whether a missing value meets the condition of a split, by the rule.
+    rules of their own. The rule with the fewest exceptions is put into words, none if there are no
+    missing values; exceptions are marked in their conditions.
     """
-
-    sentence: list[str]
-    meets: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, forest: Forest) -> "_Missing":
-        """Find the rule with the fewest exceptions."""
-        never = np.zeros(forest.n_nodes, dtype=np.bool_)
-        splits = np.flatnonzero(forest.left >= 0)
-        if not splits.size or not takes_missing(forest):
-            return cls([], never)
-        goes_left = forest.missing_left[splits]
-        left = forest.offsets[np.searchsorted(forest.offsets, splits, "right") - 1]
-        left += forest.left[splits]
-        more = forest.cover[left] - forest.cover[left + 1]
-        larger = never.copy()
-        larger[splits] = np.where(more == 0.0, ~goes_left, more > 0.0)  # a tie is an exception
-        rules = {
-            'to "else"': never,
-            "where the condition is met": ~never,
-            "the way of more training rows": larger,
-        }
-        where = min(rules, key=lambda rule: np.count_nonzero(rules[rule][splits] != goes_left))
-        meets = rules[where]
-        exceptions = splits[meets[splits] != goes_left]
-        words = dict.fromkeys(_exception(bool(meets[node])) for node in exceptions)
-        said = " or ".join(f'"{word}"' for word in words)
-        unless = f", unless the condition says {said}" if said else ""
-        return cls([f"A missing value goes {where}{unless}."], meets)
+    never = np.zeros(forest.n_nodes, dtype=np.bool_)
+    splits = np.flatnonzero(forest.left >= 0)
+    if not splits.size or not takes_missing(forest):
+        return [], never
+    goes_left = forest.missing_left[splits]
+    left = forest.offsets[np.searchsorted(forest.offsets, splits, "right") - 1]
+    left += forest.left[splits]
+    more = forest.cover[left] - forest.cover[left + 1]
+    larger = never.copy()
+    larger[splits] = np.where(more == 0.0, ~goes_left, more > 0.0)  # a tie is an exception
+    rules = {
+        'to "else"': never,
+        "where the condition is met": ~never,
+        "the way of more training rows": larger,
+    }
+    where = min(rules, key=lambda rule: np.count_nonzero(rules[rule][splits] != goes_left))
+    meets = rules[where]
+    exceptions = splits[meets[splits] != goes_left]
+    words = dict.fromkeys(f'"{_exception(bool(meets[node]))}"' for node in exceptions)
+    unless = f", unless the condition says {' or '.join(words)}" if words else ""
+    return [f"A missing value goes {where}{unless}."], meets
 
 
 def _exception(meets: bool) -> str:
