@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 import forestprune as fp
 
 NODE_BYTES, ROOT_BYTES, CONSTANT_BYTES = 8, 2, 4
-LEAST_BYTES = 3 * NODE_BYTES + ROOT_BYTES + CONSTANT_BYTES
+MIN_BYTES = 3 * NODE_BYTES + ROOT_BYTES + CONSTANT_BYTES
 
 HEADER = """\
 /* {n_trees} trees, {n_nodes} nodes; tables of {n_bytes} bytes. Features, in order:
@@ -69,12 +69,12 @@ int table_bytes(void) {
 
 
 def table_bytes(forest: fp.Forest) -> int:
-    """Return what the tables of a forest take in C."""
+    """Return the size of the tables of a forest in C."""
     return NODE_BYTES * forest.n_nodes + ROOT_BYTES * forest.n_trees + CONSTANT_BYTES
 
 
 def file_bytes(model: GradientBoostingRegressor) -> int:
-    """Return what a model takes as a file of joblib."""
+    """Return the size of a model as a joblib file."""
     file = io.BytesIO()
     joblib.dump(model, file)
     return file.tell()
@@ -88,7 +88,7 @@ def to_c(forest: fp.Forest, features: list[str]) -> str:
     child = np.where(is_leaf, 0, roots[tree] + forest.left)
     value = forest.value[:, 0] * forest.scale[tree]
     number = np.where(is_leaf, value, forest.threshold).astype(np.float32)
-    # Rows are float32: x <= t holds just if x <= the largest float32 that is not above t.
+    # Rows are float32: x <= t holds exactly if x <= the largest float32 that is not above t.
     above = ~is_leaf & (number > forest.threshold)
     number[above] = np.nextafter(number[above], np.float32(-np.inf))
     return HEADER.format(
@@ -110,7 +110,7 @@ def _float(number: np.float32) -> str:
 
 
 def compiled_predictions(header: str, X: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """Return what the compiled header says of some rows, and its size; None without a compiler."""
+    """Return the predictions of the compiled header, and its size; None without a compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None
@@ -137,9 +137,9 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=100, help="trees of the full model")
     parser.add_argument("--out", type=Path, help="where the header goes; by default nowhere")
     options = parser.parse_args()
-    if options.bytes < LEAST_BYTES:
+    if options.bytes < MIN_BYTES:
         sys.exit(
-            f"--bytes must be at least {LEAST_BYTES}, for one tree with a root and two leaves; got "
+            f"--bytes must be at least {MIN_BYTES}, for one tree with a root and two leaves; got "
             f"{options.bytes}."
         )
 
@@ -160,7 +160,7 @@ def main() -> None:
     print(f"{'trees':<32}{full.n_trees:>10,}{small.n_trees:>10,}")
     print(f"{'nodes':<32}{full.n_nodes:>10,}{small.n_nodes:>10,}")
     print(f"{'tables in C, bytes':<32}{table_bytes(full):>10,}{table_bytes(small.forest):>10,}")
-    # What max_bytes= would count: the file that the library writes, not what a C program takes.
+    # What max_bytes= would limit: the file that the library writes, not the tables of a C program.
     print(f"{'joblib file, bytes':<32}{file_bytes(model):>10,}{small.n_bytes:>10,}")
     scores = [m.score(X_test, y_test) for m in (model, small.to_native())]
     print(f"{'R squared, rows not seen before':<32}{scores[0]:>10.3f}{scores[1]:>10.3f}\n")
@@ -175,10 +175,10 @@ def main() -> None:
         print("There is no C compiler (cc) here: the header was NOT verified.")
     else:
         predictions, n_bytes = verified
-        off = np.abs(predictions - small.predict(X_test)).max()
+        error = np.abs(predictions - small.predict(X_test)).max()
         print(
             f"Compiled: {n_bytes:,} bytes of tables; {predictions.size:,} predictions are within "
-            f"{off:.1e} of the model's."
+            f"{error:.1e} of the model's."
         )
     if options.out is not None:
         options.out.write_text(header, encoding="utf-8")

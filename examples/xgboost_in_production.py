@@ -67,7 +67,7 @@ def shrink(folder: Path, tolerance: float) -> fp.PrunedForest:
 
 
 def serve(folder: Path) -> dict[str, float]:
-    """Predict with both files where only xgboost is to be had; return the seconds it took."""
+    """Predict with both files where only xgboost is installed; return the seconds it took."""
     with np.load(folder / "test.npz") as rows:
         np.save(folder / "rows.npy", rows["X"])
     call = [sys.executable, "-c", SERVE]
@@ -104,9 +104,9 @@ def main() -> None:
     line("R squared, test rows", *(f"{r2_score(y_test, p):.4f}" for p in served))
     per_row = [1e6 * seconds[which] / len(X_test) for which in ("model", "small")]
     line("prediction on one core, microseconds/row", *(f"{t:.2f}" for t in per_row))
-    off = np.abs(served[1] - small.predict(X_test)).max()
+    error = np.abs(served[1] - small.predict(X_test)).max()
     print(
-        f"\nServed by xgboost alone, {len(X_test):,} predictions are within {off:.1e} of what "
+        f"\nServed by xgboost alone, {len(X_test):,} predictions are within {error:.1e} of what "
         f"forestprune promised; the small file is {sizes[0] / sizes[1]:.0f} times smaller and "
         f"predicts {per_row[0] / per_row[1]:.1f} times as fast."
     )

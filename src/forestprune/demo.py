@@ -2,7 +2,7 @@
 
 import importlib.util
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +24,19 @@ from forestprune.system import progress
 from forestprune.system.files import write_atomically
 
 FOLDER = Path("forestprune-demo")
-"""Where the report goes unless somebody says where."""
+"""Where the report goes by default."""
 
-BUDGETS = (2_000, 500, 100)
-
-TOLERANCE = 0.01
+BUDGETS, TOLERANCE = (2_000, 500, 100), 0.01
 
 ENOUGH_TREES = 75
-"""Trees of a forest that needs all that is compiled for one of more trees.
-
-It has more nodes than `subtree_descent.LARGE`."""
+"""Trees of a forest large enough to compile all that larger ones need."""
 
 
 def main(n_trees: int = 100, folder: Path = FOLDER) -> None:
     """Print a table for each model, and write the report and its main figure into `folder`."""
     # Paths, and what libraries say, may look like markup.
     console = Console(markup=False, emoji=False, highlight=False)
-    # Only in data frames do columns have names, which the report shows.
+    # The report shows the names of columns, which only data frames have.
     wine = load_wine_quality(as_frame=importlib.util.find_spec("pandas") is not None)
     X, X_test, y, y_test = train_test_split(wine.data, wine.target, random_state=0)
     # Rows that neither the model nor the pruning has seen choose the point of the path.
@@ -83,15 +79,12 @@ def _models(n_trees: int) -> Mapping[str, Any]:
 
 
 def _compile(n_trees: int, X: Any, y: Any, X_val: Any, y_val: Any) -> float:
-    """Have compiled what pruning such models needs; return the seconds that the compiler took.
+    """Compile what pruning such models needs; return the seconds that the compiler took.
 
     A few alphas lead from nothing to almost everything, as a whole path does.
     """
     seconds = [0.0]  # if all is compiled already, no time is reported
-    with (
-        progress.bar("getting ready", None),
-        event.install_timer("numba:compile", seconds.append),
-    ):
+    with progress.bar("getting ready", None), event.install_timer("numba:compile", seconds.append):
         for model in _models(n_trees).values():
             path = prune_path(model.fit(X, y), X, y, n_alphas=5, X_val=X_val, y_val=y_val)
             path.select(max_nodes=BUDGETS[0]).to_native()
@@ -112,7 +105,7 @@ def _picks(path: PruningPath) -> dict[str, PrunedForest]:
 def _table(name: str, model: Any, picks: dict[str, PrunedForest], X: Any, y: Any) -> Table:
     table = Table(title=f"{name}, pruned", title_justify="left")
     for heading in ("", "nodes", "trees", "depth", "file, kB", "test R²", "predict ms"):
-        table.add_column(heading, justify="left" if not heading else "right")
+        table.add_column(heading, justify="right" if heading else "left")
     # What a user would deploy: scikit-learn's models, not our own arrays.
     natives = {"full model": model} | {key: pick.to_native() for key, pick in picks.items()}
     for native in natives.values():
@@ -135,20 +128,22 @@ def _table(name: str, model: Any, picks: dict[str, PrunedForest], X: Any, y: Any
 
 def _written(
     folder: Path, path: PruningPath, pick: PrunedForest, n_bytes: int, X: Any, y: Any
-) -> list[str]:
-    """Write the main figure and the report, and return what to say about them."""
-    lines = []
+) -> Iterator[str]:
+    """Write the main figure and the report, and say where they are or why they are not there."""
     try:
         figure = _save_figure(folder / "path.png", path, pick)
-        lines.append(f"Figure of the boosting model's error against its size: {figure}")
+        yield f"Figure of the boosting model's error against its size: {figure}"
     except ImportError as error:
-        lines.append(f"There is no figure: {error}")
+        yield f"There is no figure: {error}"
     try:
-        report = _save_report(folder / "report.html", path, pick, n_bytes, X, y)
-        lines.append(f"Report on the pruned boosting model: {report}")
+        check_installed()  # before there is an empty folder
+        folder.mkdir(parents=True, exist_ok=True)
+        report = write_report(
+            folder / "report.html", path, pick, X=X, y=y, title="Wine quality", model_bytes=n_bytes
+        )
+        yield f"Report on the pruned boosting model: {report}"
     except ImportError as error:
-        lines.append(f"There is no report: {error}")
-    return lines
+        yield f"There is no report: {error}"
 
 
 def _save_figure(file: Path, path: PruningPath, pick: PrunedForest) -> Path:
@@ -159,14 +154,6 @@ def _save_figure(file: Path, path: PruningPath, pick: PrunedForest) -> Path:
     with write_atomically(file) as target:
         figure.savefig(target, dpi=150, format="png")
     return file
-
-
-def _save_report(
-    file: Path, path: PruningPath, pick: PrunedForest, n_bytes: int, X: Any, y: Any
-) -> Path:
-    check_installed()  # before there is an empty folder
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return write_report(file, path, pick, X=X, y=y, title="Wine quality", model_bytes=n_bytes)
 
 
 if __name__ == "__main__":

@@ -162,13 +162,16 @@ def test_lasso_refits_what_it_selects():
         np.testing.assert_allclose(ridge.predict(outer[:, kept] / size), small.predict(X_VAL))
 
 
-def test_lasso_of_trees_that_are_the_same():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_lasso_of_trees_that_are_the_same(sign):
     # Three pairs of twins: which of them gets how much weight does not matter.
     model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), 3, random_state=0).fit(X, y)
     model.estimators_ = model.estimators_ * 2
     model.estimators_features_ = model.estimators_features_ * 2
     model._seeds = np.tile(model._seeds, 2)
-    path = lasso(model, X, y, refit=False, n_alphas=10)
+    twins = fp.Forest.from_model(model)
+    twins = replace(twins, scale=twins.scale * np.repeat([1.0, sign], 3))
+    path = lasso(twins, X, y, refit=False, n_alphas=10)
     one_each = columns(model, X)[:, :3]
     middle = one_each.mean(axis=0)
     _, expected, _ = lasso_path(one_each - middle, y - y.mean(), alphas=path.alphas, tol=1e-10)
@@ -367,8 +370,8 @@ class TestEveryPath:
         path = baseline(model, X, y, X_val=X_VAL, y_val=Y_VAL)
         for small, score in zip(path, path.validation.scores, strict=True):
             assert small.loss == pytest.approx(((y - small.predict(X)) ** 2).mean() / y.var())
-            off = ((Y_VAL - small.predict(X_VAL)) ** 2).mean()
-            assert score == pytest.approx(1 - off / Y_VAL.var())
+            error = ((Y_VAL - small.predict(X_VAL)) ** 2).mean()
+            assert score == pytest.approx(1 - error / Y_VAL.var())
         assert path.validation.full == pytest.approx(model.score(X_VAL, Y_VAL))
 
     def test_budgets_and_files(self, baseline, model, tmp_path):
@@ -396,8 +399,8 @@ class TestEveryPath:
         path = baseline(pipeline, X)
         small = path.select(max_nodes=200)
         said = pipeline.predict(X)
-        off = ((said - small.predict(X)) ** 2).mean()
-        assert small.loss == pytest.approx(off / said.var())
+        error = ((said - small.predict(X)) ** 2).mean()
+        assert small.loss == pytest.approx(error / said.var())
         assert type(small.to_native()) is type(pipeline)
 
 

@@ -62,9 +62,9 @@ def test_flash_budget(run, tmp_path):
     if shutil.which("cc") is None:
         assert "NOT verified" in output
     else:
-        n_bytes, off = re.search(r"Compiled: ([\d,]+) bytes .* within (\S+) of", output).groups()
+        n_bytes, error = re.search(r"Compiled: ([\d,]+) bytes .* within (\S+) of", output).groups()
         assert float(n_bytes.replace(",", "")) == numbers(output, "tables in C, bytes")[1]
-        assert float(off) < 1e-5
+        assert float(error) < 1e-5
 
 
 def test_flash_budget_without_a_compiler(run, monkeypatch):

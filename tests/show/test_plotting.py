@@ -9,6 +9,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from hand_made import AWKWARD, built, leaf, split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
@@ -16,7 +17,6 @@ from matplotlib.colors import to_hex
 from naive import Node
 from sklearn.ensemble import GradientBoostingRegressor
 from strategies import forests
-from test_text import AWKWARD, built, leaf, split
 
 import forestprune as fp
 from forestprune.show.plotting import importance, look, trees
@@ -177,7 +177,7 @@ def test_picks_are_marked_where_they_are(path):
 
 
 def test_picks_must_be_of_the_path(path, small):
-    with pytest.raises(ValueError, match="no point of this path"):
+    with pytest.raises(ValueError, match="not a point of this path"):
         fp.plot_path(path, picks=[small])
     with pytest.raises(IndexError):
         fp.plot_path(path, picks=[len(path)])
@@ -305,11 +305,11 @@ def test_every_node_is_drawn_with_what_it_says(small):
     forest, view = small.forest, Additive.of(small.forest)
     shown = sorted(texts(ax))
     expected = [f"tree {number}" for number in np.flatnonzero(small.depths)]
-    largest = np.abs(view.adds).max()
+    largest = np.abs(view.contributions).max()
     for v in range(forest.n_nodes):
         if forest.left[v] < 0:
             expected += [
-                look.aligned_number(view.adds[v], largest),
+                look.aligned_number(view.contributions[v], largest),
                 f"{100 * view.shares[v]:.0f} %",
             ]
         else:
@@ -329,7 +329,7 @@ def test_the_most_important_trees_can_be_drawn_alone(small):
     ax = fp.plot_forest(small, top=2)
     heads = [text for text in texts(ax) if text.startswith("tree")]
     assert heads == [f"tree {number}" for number in order[:2]]
-    assert "Here the most important 2." in ax.get_title(loc="left")
+    assert "Shown: the 2 most important." in ax.get_title(loc="left")
 
 
 def test_weights_are_told_if_they_differ(model, data):
@@ -551,7 +551,7 @@ def test_the_tree_that_matters_most_comes_first(small):
     for tree in view.order:
         nodes = np.arange(*forest.offsets[tree : tree + 2])
         leaves = nodes[forest.left[nodes] < 0]
-        spread.append(forest.cover[leaves] @ view.adds[leaves] ** 2)
+        spread.append(forest.cover[leaves] @ view.contributions[leaves] ** 2)
     assert spread == sorted(spread, reverse=True)
 
 

@@ -7,56 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hand_made import AWKWARD, built, leaf, split
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import Node
 from sklearn.ensemble import RandomForestRegressor
-from strategies import NUMBERS, forests, probing_rows, raw_tree, rows
+from strategies import NUMBERS, forests, probing_rows, rows
 from xgboost import XGBRegressor
 
 import forestprune as fp
-from forestprune.forest.build import build_forest
+from forestprune.text import identifiers, to_formula, to_text
 from forestprune.text.additive import Additive, before_rounding
-from forestprune.text.text import MAX_DEPTH, MAX_TREES, identifiers, to_formula, to_text
-
-AWKWARD = [
-    "a",
-    "a",
-    "a_2",
-    "x 1",
-    "x-1",
-    "x_1",
-    "$x_1$",
-    "",
-    "7",
-    "if",
-    "a\nb",
-    "None",
-    "__debug__",
-]
-AWKWARD += ["{x}", "ﬁ", "fi", "x" * 400, "'q'", '"', "\\", "a[0]", "or missing", "\u202eevil", "é"]
-
-
-def built(roots, names=None, n_features=3, scale=None, base=(1.0,), **spec):
-    raw = [raw_tree(root) for root in roots]
-    return build_forest(
-        raw,
-        n_nodes=sum(tree.left.size for tree in raw),
-        scale=[1.0] * len(roots) if scale is None else scale,
-        base=list(base),
-        input=fp.InputSpec(n_features, names, **spec),
-    )
-
-
-def split(feature, threshold, left, right, **more):
-    value = (left.cover * left.value[0] + right.cover * right.value[0]) / (left.cover + right.cover)
-    return Node(
-        [value], left.cover + right.cover, feature, threshold, left=left, right=right, **more
-    )
-
-
-def leaf(value, cover=1.0):
-    return Node([value], cover)
+from forestprune.text.formula import MAX_DEPTH, MAX_TREES
 
 
 def evaluated(formula, forest, matrix):
@@ -283,7 +245,7 @@ def test_roots_are_in_the_constant():
     root = split(0, 0.0, leaf(3.0, 1), leaf(7.0, 3))
     view = Additive.of(built([root], scale=[0.5], base=[1.0]))
     assert view.constant == 1 + 0.5 * 6
-    assert view.adds.tolist() == [0.0, -1.5, 0.5]
+    assert view.contributions.tolist() == [0.0, -1.5, 0.5]
     assert view.shares.tolist() == [1.0, 0.25, 0.75]
 
 

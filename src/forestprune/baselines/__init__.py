@@ -1,4 +1,9 @@
-"""What the paper compares with: other ways to make a fitted tree ensemble small.
+"""The paper's competitors (section 4): other ways to make a fitted tree ensemble small.
+
+- :func:`fewer_trees`, its "Baseline": fewer bagging or boosting iterations.
+- :func:`cost_complexity`: each tree pruned by itself, with one sparsity parameter for all.
+- :func:`lasso`: whole trees, weighted by the LASSO.
+- :func:`best_trees`, its "Best Subset Tree Selection": the best whole trees within a size limit.
 
 Each returns a :class:`~forestprune.select.path.PruningPath`, or a
 :class:`~forestprune.select.pruned.PrunedForest`, as :func:`~forestprune.prune_path` and

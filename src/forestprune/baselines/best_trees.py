@@ -1,4 +1,4 @@
-"""Best subset tree selection: the whole trees, with weights, that fit best within a budget."""
+"""Best subset tree selection (section 4): the best weighted whole trees within a size limit."""
 
 from typing import Any
 
@@ -27,27 +27,25 @@ def best_trees(
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> PrunedForest:
-    """Select and weight whole trees that have no more than `max_nodes` nodes together.
+    """Select and weight whole trees with no more than `max_nodes` nodes in total.
 
-    Minimises the squared error plus ``alpha2`` times the squares of the weights, each relative to
-    the size of its tree's contribution, as a mixed-integer quadratic program.
+    Minimises the squared error plus ``alpha2`` times the sum of the squared weights, each times
+    the sum of squares of its tree, as a mixed-integer quadratic program.
 
     Parameters
     ----------
-    model, X, y, sample_weight
+    model, X, y, sample_weight, n_jobs
         As for :func:`forestprune.prune`.
     max_nodes : int
-        How many nodes the trees may have together, roots and leaves included. If there is no tree
-        that small, only a constant is left.
+        How many nodes the trees may have in total, roots and leaves included. If no tree is that
+        small, a constant is left.
     alpha2 : float
         0 for the paper's problem, which has no such penalty.
     solver : "scip", "gurobi" or "heuristic"
-        ``pip install pyscipopt`` for SCIP; ``pip install gurobipy`` and a licence for
-        Gurobi. Both start from the best that LASSO, thresholding and swaps find; "heuristic" stops
-        there.
+        SCIP needs ``pip install pyscipopt``, Gurobi ``pip install gurobipy`` and a licence. Both
+        start from the best of what LASSO, thresholding and swaps find; "heuristic" stops there.
     time_limit : float
         Seconds for an exact solver.
-    n_jobs : int or None
 
     Returns
     -------
@@ -74,10 +72,10 @@ def best_trees(
     setting = Setting(model, X, y, sample_weight, n_jobs)
     problem, sizes = setting.problem, setting.sizes
     polisher = Polisher(problem)
-    starts = _within(lasso_weights(setting, polisher)[1], sizes, max_nodes)
-    small = (sizes <= max_nodes) & (not setting.is_constant)
+    starts = _around_limit(lasso_weights(setting, polisher)[1], sizes, max_nodes)
+    fits = (sizes <= max_nodes) & (not setting.is_constant)
     with one_blas_thread():
-        kept, gram, moments = polisher.equations(np.where(small, problem.depths, 0))
+        kept, gram, moments = polisher.equations(np.where(fits, problem.depths, 0))
         solution = best_subset(
             gram / problem.variation,
             moments / problem.variation,
@@ -96,11 +94,10 @@ def best_trees(
     return PrunedForest.of(setting.source, point)
 
 
-def _within(
+def _around_limit(
     weights: NDArray[np.float64], sizes: NDArray[np.int64], max_nodes: int
 ) -> list[NDArray[np.intp]]:
-    """Return the last selection of LASSO that keeps to a budget, and the first that does not."""
+    """Return the last selection of LASSO within the limit, and the first beyond it."""
     total = np.where(weights != 0.0, sizes, 0).sum(axis=1)
-    within = np.flatnonzero(total <= max_nodes)
-    at = within[-1:].tolist() + np.flatnonzero(total > max_nodes)[:1].tolist()
-    return [np.flatnonzero(weights[i]) for i in at]
+    last, first = np.flatnonzero(total <= max_nodes)[-1:], np.flatnonzero(total > max_nodes)[:1]
+    return [np.flatnonzero(weights[place]) for place in (*last, *first)]

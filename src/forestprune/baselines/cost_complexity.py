@@ -1,4 +1,4 @@
-"""Cost-complexity pruning: every tree by itself, at one price of a leaf for all of them."""
+"""Cost-complexity pruning (section 4): each tree by itself, with one price per leaf for all."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from forestprune.baselines.setting import Setting
 from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count, require_flag, require_share
-from forestprune.select.opening import HeldOut, checked_alphas, validated
+from forestprune.select.opening import checked_alphas
 from forestprune.select.path import PruningPath
 from forestprune.solve.contributions import Predictions
 from forestprune.solve.kept import Subtrees
@@ -35,27 +35,24 @@ def cost_complexity(
 ) -> PruningPath:
     """Prune each tree by itself, with one `alpha` shared by all.
 
-    Of each tree, the part is kept that minimises its own squared error plus alpha times its number
-    of leaves, as ``ccp_alpha`` does in scikit-learn. Values of nodes stay what they are. Each tree
-    of an average is compared with y; each tree of a sum with what those before it, unpruned, leave
-    of y.
+    Each tree keeps the part that minimises its own squared error plus alpha times its number of
+    leaves, as ``ccp_alpha`` does in scikit-learn. Values of nodes do not change. The target of a
+    tree of an average is y; that of a tree of a sum is the residual of those before it, unpruned.
 
-    Unlike ``ccp_alpha`` this needs no new fit, and errors are those on the rows given: on a
-    bootstrapped forest not only on the rows that a tree was drawn.
+    Unlike ``ccp_alpha`` this needs no new fit, and errors are measured on all rows given, also
+    those that are not in the bootstrap sample of a tree.
 
     Parameters
     ----------
-    model, X, y, sample_weight, X_val, y_val, sample_weight_val
+    model, X, y, sample_weight, X_val, y_val, sample_weight_val, n_jobs
         As for :func:`forestprune.prune`.
     alphas : array-like or None
-        Your own alphas, in the units of y squared. By default `n_alphas` of them, from the smallest
-        at which no tree is left down by equal factors to `eps` times that.
-    n_alphas : int
-    eps : float
+        In the units of y squared. By default `n_alphas` of them, from the smallest at which no
+        tree is left down by equal factors to `eps` times that.
+    n_alphas, eps : int, float
+        See `alphas`.
     averages : bool or None
-        Whether the model is an average. None: what the library says; a forest that did not come
-        from a model counts as a sum.
-    n_jobs : int or None
+        As for :func:`fewer_trees`.
 
     Returns
     -------
@@ -74,33 +71,32 @@ def cost_complexity(
     require_count("n_alphas", n_alphas, 1)
     require_share("eps", eps)
     require_flag("averages", averages, or_none=True)
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    setting = Setting(model, X, y, sample_weight, n_jobs)
-    average = setting.averages if averages is None else averages
-    prices = _Prices(setting.source.forest, _node_errors(setting, average, n_jobs))
+    held_out = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    setting = Setting(model, X, y, sample_weight, n_jobs, **held_out)
+    errors = _node_errors(setting, setting.is_average(averages), n_jobs)
+    pruning = _Pruning(setting.source.forest, errors)
     if alphas is not None:
         grid = checked_alphas(alphas)
     else:
-        highest = prices.highest_alpha()
+        highest = pruning.highest_alpha()
         grid = np.geomspace(highest, eps * highest, n_alphas) if highest > 0.0 else np.zeros(1)
     weights, intercept = np.ones(setting.sizes.size), setting.problem.intercept
-    points = [
-        setting.point(float(alpha), weights, intercept, subtrees=prices.kept(float(alpha)))
+    return setting.path(
+        setting.point(float(alpha), weights, intercept, subtrees=pruning.kept(float(alpha)))
         for alpha in track(grid, "pruning", grid.size)
-    ]
-    return validated(PruningPath(setting.source, tuple(points)), held_out, n_jobs)
+    )
 
 
 def _node_errors(setting: Setting, average: bool, n_jobs: int | None) -> NDArray[np.float64]:
-    """Return what each node adds to the mean squared error of its tree, if it is a leaf.
+    """Return the share of each node, as a leaf, in the mean squared error of its tree.
 
-    What is common to all nodes that a row passes, the square of its target, is left out.
+    The square of the target, which all nodes that a row passes have in common, is left out.
     """
     forest, encoding = setting.source.forest, setting.encoding
     scale = forest.scale * (forest.n_trees if average else 1.0)
     sizes, starts = setting.sizes, forest.offsets[:-1]
     roots = scale[:, np.newaxis] * forest.value[starts]
-    # Values and targets are taken from the root's value on, or their digits would be lost in it.
+    # Values and targets are relative to the root's value, or digits would be lost to cancellation.
     value = forest.value - np.repeat(forest.value[starts], sizes, axis=0)
     value *= np.repeat(scale, sizes)[:, np.newaxis]
     target = check_target(setting.target, encoding.n_rows, forest.n_outputs)
@@ -118,7 +114,7 @@ def _node_errors(setting: Setting, average: bool, n_jobs: int | None) -> NDArray
         sums = _sums_in_sequence(setting, target, weights, roots)
     errors: NDArray[np.float64] = (value**2).sum(axis=1) * encoding.node_weights
     errors -= 2.0 * (value * sums).sum(axis=1)
-    # The mean over outputs, as scikit-learn has it.
+    # The mean over outputs, as in scikit-learn.
     errors /= weights.sum() * forest.n_outputs
     return errors
 
@@ -129,15 +125,15 @@ def _sums_in_sequence(
     weights: NDArray[np.float64],
     roots: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return, summed over the rows of each node, what the trees before and its root leave of y."""
+    """Return the residual of the trees before, and of the tree's root, summed by node."""
     forest, encoding, problem = setting.source.forest, setting.encoding, setting.problem
     sums = np.zeros((forest.n_outputs, forest.n_nodes))
     before = Predictions(encoding, problem.steps)
     depths, ones = np.zeros(forest.n_trees, np.int64), np.ones(forest.n_trees)
     for tree in track(range(forest.n_trees), "measuring trees", forest.n_trees):
         constant = (forest.base + roots[: tree + 1].sum(axis=0))[:, np.newaxis]
-        left = (target - constant - before.values) * weights
-        for row, into in zip(left, sums, strict=True):
+        residual = (target - constant - before.values) * weights
+        for row, into in zip(residual, sums, strict=True):
             kernels.add_up_rows(
                 encoding.codes, row, tree, tree + 1, forest.offsets, forest.left, into
             )
@@ -146,8 +142,8 @@ def _sums_in_sequence(
     return sums.T
 
 
-class _Prices:
-    """What the nodes of a forest cost as leaves, to find the best part of each tree."""
+class _Pruning:
+    """Finds the best part of each tree from the errors of its nodes as leaves."""
 
     def __init__(self, forest: Forest, errors: NDArray[np.float64]) -> None:
         self._forest = forest
@@ -161,7 +157,7 @@ class _Prices:
         self._left = starts + forest.left
 
     def best(self, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the least cost of each node's part of its tree, and which splits that keeps."""
+        """Return the lowest cost of the subtree below each node, and which splits that keeps."""
         cost = self._errors + alpha
         splits = np.zeros(cost.size, np.bool_)
         for layer in self._layers:
@@ -176,15 +172,15 @@ class _Prices:
         kept = np.zeros(splits.size, np.bool_)
         kept[self._forest.offsets[:-1]] = True
         for layer in reversed(self._layers):
-            goes_on = layer[kept[layer] & splits[layer]]
-            kept[self._left[goes_on]] = kept[self._left[goes_on] + 1] = True
+            split = layer[kept[layer] & splits[layer]]
+            kept[self._left[split]] = kept[self._left[split] + 1] = True
         kept[self._forest.offsets[:-1]] = False
         return Subtrees(seal(np.flatnonzero(kept)))
 
     def highest_alpha(self) -> float:
-        """Return the smallest alpha at which no tree is left, but for rounding.
+        """Return the smallest alpha at which no tree is left, up to rounding.
 
-        By Dinkelbach's method: the price per leaf at which the best part would just pay.
+        By Dinkelbach's method: the largest ratio of a subtree's gain to its leaves.
         """
         roots, alpha = self._forest.offsets[:-1], 0.0
         while True:
@@ -195,5 +191,5 @@ class _Prices:
             leaves = np.bincount(owner, minlength=roots.size) // 2
             cost, _ = self.best(alpha)
             gain = self._errors[roots] - (cost[roots] - alpha * (leaves + 1))
-            some = leaves > 0
-            alpha = float((gain[some] / leaves[some]).max()) * (1.0 + 1e-12)
+            split = leaves > 0
+            alpha = float((gain[split] / leaves[split]).max()) * (1.0 + 1e-12)

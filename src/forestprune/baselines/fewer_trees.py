@@ -1,4 +1,4 @@
-"""Fewer trees: a random part of an average, the first part of a sum."""
+"""Fewer trees (section 4, "Baseline"): a random part of an average, the first part of a sum."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from sklearn.utils import check_random_state
 
 from forestprune.baselines.setting import Setting
 from forestprune.options import require_count, require_flag
-from forestprune.select.opening import HeldOut, validated
 from forestprune.select.path import PruningPath
 
 
@@ -29,23 +28,22 @@ def fewer_trees(
 ) -> PruningPath:
     """Return the model with fewer and fewer of its trees, from none to all of them.
 
-    Of an average, trees are removed at random; of a sum, such as boosting, from its end.
+    Trees are removed at random from an average, and from the end of a sum, such as boosting.
 
     Parameters
     ----------
-    model, X, y, sample_weight, X_val, y_val, sample_weight_val
-        As for :func:`forestprune.prune`. The rows only tell how good a point is.
+    model, X, y, sample_weight, X_val, y_val, sample_weight_val, n_jobs
+        As for :func:`forestprune.prune`. The rows only measure how good each point is.
     n_points : int
-        How many numbers of trees, at equal distances; all there are if the trees are fewer.
+        How many numbers of trees to try, evenly spaced; every number if there are fewer trees.
     averages : bool or None
-        Whether the model is an average. None: what the library says; a forest that did not come
+        Whether the model is an average. None: as the library says; a forest that did not come
         from a model counts as a sum.
     rescale : bool
-        Whether what is left of an average is divided by the number of trees left, as a smaller
-        forest would be. If not, by the number there was, as in the code published with the paper.
+        Whether to divide what is left of an average by the number of trees left, as in a smaller
+        forest, or by the original number, as in the code published with the paper.
     random_state : int, RandomState or None
         Which trees of an average are removed.
-    n_jobs : int or None
 
     Returns
     -------
@@ -65,10 +63,10 @@ def fewer_trees(
     require_count("n_points", n_points, 2)
     require_flag("averages", averages, or_none=True)
     require_flag("rescale", rescale)
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    setting = Setting(model, X, y, sample_weight, n_jobs)
+    held_out = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    setting = Setting(model, X, y, sample_weight, n_jobs, **held_out)
     forest = setting.source.forest
-    average = setting.averages if averages is None else averages
+    average = setting.is_average(averages)
     order = np.arange(forest.n_trees)
     if average:
         check_random_state(random_state).shuffle(order)
@@ -77,8 +75,8 @@ def fewer_trees(
     for count in np.unique(np.linspace(0, forest.n_trees, n_points).round().astype(np.int64)):
         weights = np.zeros(forest.n_trees)
         weights[order[:count]] = forest.n_trees / max(count, 1) if average and rescale else 1.0
-        # With none left, an average is that of all roots.
+        # With no tree left, the prediction of an average is that of all roots.
         none_left = average and rescale and not count
         intercept = setting.problem.intercept if none_left else forest.base + weights @ roots
         points.append(setting.point(1.0 - count / forest.n_trees, weights, intercept))
-    return validated(PruningPath(setting.source, tuple(points)), held_out, n_jobs)
+    return setting.path(points)

@@ -1,4 +1,4 @@
-"""LASSO over whole trees: weights that are shrunk, most of them to zero."""
+"""LASSO over whole trees (section 4): weights that are shrunk, most of them to zero."""
 
 import warnings
 from typing import Any
@@ -10,18 +10,21 @@ from sklearn.exceptions import ConvergenceWarning
 from forestprune.baselines.setting import Setting
 from forestprune.options import require_count, require_flag, require_number, require_share
 from forestprune.polish.polisher import Polisher
-from forestprune.select.opening import HeldOut, checked_alphas, validated
+from forestprune.select.opening import checked_alphas
 from forestprune.select.path import PruningPath
 from forestprune.system.threads import one_blas_thread
 
 ROUNDING = 1e-12
-"""A weight, or what trees add together, is none if it is a smaller share of the largest."""
+"""A weight, an eigenvalue or a squared distance that is a smaller share of the largest is zero."""
 
 FIRST_CHANGES = 30
-"""How many small selections there is an alpha for in any case."""
+"""How many of the first, small selections the default alphas include in any case."""
 
-STEPS_A_TREE = 20
-"""Trees that come and go on the way to the last alpha, at most, for each there is."""
+STEPS_PER_TREE = 20
+"""How many trees may enter or leave on the path, per tree."""
+
+DUALITY_GAP = 1e-10
+"""How exact weights are: the share of the target's sum of squares that they may miss."""
 
 
 def lasso(
@@ -47,19 +50,18 @@ def lasso(
 
     Parameters
     ----------
-    model, X, y, sample_weight, X_val, y_val, sample_weight_val
+    model, X, y, sample_weight, X_val, y_val, sample_weight_val, n_jobs
         As for :func:`forestprune.prune`.
     alphas : array-like or None
-        Your own alphas, as for scikit-learn's ``lasso_path``. By default `n_alphas` of them, from
-        the smallest at which no tree is left down by equal factors to `eps` times that; and one
-        between each two at which the selection changes, as long as it is small.
-    n_alphas : int
-    eps : float
+        As for scikit-learn's ``lasso_path``. By default `n_alphas` of them, from the smallest at
+        which no tree is left down by equal factors to `eps` times that; and one between each two
+        at which the selection changes, as long as it is small.
+    n_alphas, eps : int, float
+        See `alphas`.
     refit : bool
         Whether the trees that are selected get new weights by a ridge regression with the penalty
-        `alpha2`, as ``polish="ridge"`` does: LASSO's own are too small.
+        `alpha2`, as with ``polish="ridge"``: LASSO's own are too small.
     alpha2 : float
-    n_jobs : int or None
 
     Returns
     -------
@@ -79,15 +81,14 @@ def lasso(
     require_share("eps", eps)
     require_flag("refit", refit)
     require_number("alpha2", alpha2)
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    setting = Setting(model, X, y, sample_weight, n_jobs)
+    held_out = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    setting = Setting(model, X, y, sample_weight, n_jobs, **held_out)
     polisher = Polisher(setting.problem)
-    depths = setting.problem.depths
     points = []
     for alpha, weights in zip(
         *lasso_weights(setting, polisher, alphas, n_alphas, eps), strict=True
     ):
-        selected = np.where(weights != 0.0, depths, 0)
+        selected = np.where(weights != 0.0, setting.problem.depths, 0)
         if refit:
             polished = polisher.ridge(selected, alpha2)
         else:
@@ -95,7 +96,7 @@ def lasso(
             polished = polisher.weighted(kept, weights[kept], gram, moments, {})
         fitted = np.where(selected > 0, polished.weights, 0.0)
         points.append(setting.point(float(alpha), fitted, polished.intercept))
-    return validated(PruningPath(setting.source, tuple(points)), held_out, n_jobs)
+    return setting.path(points)
 
 
 def lasso_weights(
@@ -105,43 +106,55 @@ def lasso_weights(
     n_alphas: int = 100,
     eps: float = 1e-4,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return alphas, falling, and a row with the weight of each whole tree for each of them.
+    """Return alphas, falling, and for each of them a row with the weight of every whole tree.
 
-    By least-angle regression, which is exact and takes no time, where coordinate descent crawls:
-    trees of a forest are much alike. Where they are the very same it errs, so coordinate descent
-    goes on from what it says.
+    By least-angle regression, which is exact and fast where coordinate descent crawls, because
+    trees of a forest are much alike. Of trees that are identical it takes one, and where others
+    are linearly dependent it may go wrong, so coordinate descent goes on from where it ends.
     """
-    # Here, because importing it takes longer than all of this package.
+    # Here, because importing it takes longer than importing all of this package.
     from sklearn.linear_model import lars_path_gram
 
     kept, gram, moments = polisher.equations(setting.problem.depths)
-    total = setting.total_weight
-    gram, moments = gram / total, moments / total
     if setting.is_constant or not moments.any():
         grid = np.zeros(1) if alphas is None else checked_alphas(alphas)
         return grid, np.zeros((grid.size, setting.sizes.size))
+    distinct = _distinct(gram)
+    kept, gram, moments = kept[distinct], gram[np.ix_(distinct, distinct)], moments[distinct]
+    gram, moments = gram / setting.total_weight, moments / setting.total_weight
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        most = STEPS_A_TREE * kept.size
         knots, _, at_knots = lars_path_gram(
-            moments, gram, n_samples=1, method="lasso", max_iter=most
+            moments, gram, n_samples=1, method="lasso", max_iter=STEPS_PER_TREE * kept.size
         )
         if alphas is not None:
             grid = checked_alphas(alphas)
         else:
             early = knots[: FIRST_CHANGES + 1]
-            first = np.sqrt(early[:-1] * early[1:])
+            between = np.sqrt(early[:-1] * early[1:])
             grid = np.geomspace(knots[0], eps * knots[0], n_alphas)
-            grid = np.unique(np.concatenate([grid, first[first > grid[-1]]]))[::-1]
+            grid = np.unique(np.concatenate([grid, between[between > grid[-1]]]))[::-1]
         starts = [np.interp(grid, knots[::-1], values[::-1]) for values in at_knots]
         found = _refined(gram, moments, grid, np.transpose(starts))
-    # At the first knot no tree is in yet, whatever rounding says.
+    # At the first knot no tree has entered yet, whatever rounding says.
     found[grid >= knots[0] * (1.0 - ROUNDING)] = 0.0
-    # What has come and gone leaves its rounding behind.
+    # Trees that have entered and left keep a weight of rounding size.
     found[np.abs(found) <= ROUNDING * np.abs(found).max(axis=1, keepdims=True)] = 0.0
     weights = np.zeros((grid.size, setting.sizes.size))
     weights[:, kept] = found
     return grid, weights
+
+
+def _distinct(gram: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the columns that are not equal to an earlier one, or to minus that.
+
+    Two such columns enter at the same alpha. scikit-learn's least-angle regression then drops one
+    of them but takes its next step as if it had not, and all that follows is wrong.
+    """
+    squares = np.diag(gram)
+    distances = squares + squares[:, np.newaxis] - 2.0 * np.abs(gram)
+    first_equal = (distances <= ROUNDING * squares).argmax(axis=1)
+    return np.flatnonzero(first_equal == np.arange(squares.size))
 
 
 def _refined(
@@ -153,15 +166,15 @@ def _refined(
     """Return a row of weights for each alpha, by coordinate descent from `starts`."""
     from sklearn.linear_model import lasso_path
 
-    # A square root of the inner products has the same ones, in fewer rows than X has.
+    # A square root of the Gram matrix has the same inner products in fewer rows than X.
     squares, vectors = np.linalg.eigh(gram)
     known = squares > ROUNDING * squares.max()
     root = np.sqrt(squares[known])
     columns = np.asfortranarray(root[:, np.newaxis] * vectors[:, known].T)
     target = (vectors[:, known].T @ moments) / root
     found = np.empty_like(starts)
-    for row, alpha, start in zip(found, alphas, starts, strict=True):
-        # scikit-learn divides the squares by the number of rows.
-        alpha_there = alpha / root.size
-        row[:] = lasso_path(columns, target, alphas=[alpha_there], coef_init=start, tol=1e-6)[1].T
+    # scikit-learn divides the squares by the number of rows.
+    for row, alpha, start in zip(found, alphas / root.size, starts, strict=True):
+        options = {"alphas": [alpha], "coef_init": start, "tol": DUALITY_GAP}
+        row[:] = lasso_path(columns, target, **options)[1].T
     return found

@@ -1,5 +1,7 @@
 """Forests in words and as formulas."""
 
-from forestprune.text.text import identifiers, to_formula, to_text
+from forestprune.text.formula import to_formula
+from forestprune.text.names import identifiers
+from forestprune.text.words import to_text
 
 __all__ = ["identifiers", "to_formula", "to_text"]

@@ -1,6 +1,6 @@
 """A forest read as an additive model: a constant, and what each tree adds to it.
 
-What is said, written and drawn of a forest starts here, so that text, formula and picture agree.
+Text, formulas, plots and reports all start here, so that they agree.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from forestprune.forest.category_sets import unpack_categories
 from forestprune.forest.forest import Forest
 
-NEAR_ZERO = 1e-30
-"""Below it a number is rounded to 0. LightGBM writes 1e-35 where rows above zero are parted off."""
-
 
 @dataclass(frozen=True, eq=False)
 class Additive:
@@ -23,40 +20,35 @@ class Additive:
     ----------
     constant : float
         What is predicted if no tree adds anything.
-    adds : float64 array of shape (n_nodes,)
+    contributions : float64 array of shape (n_nodes,)
         What its tree adds to a row that ends in a node, weight of the tree included; 0 at roots.
     shares : float64 array of shape (n_nodes,)
-        Share of the training rows, by weight, that pass a node; NaN if the forest does not know.
+        Share of the training rows, by weight, that pass a node; NaN if that is not known.
     order : tuple of int
-        The trees, first the one whose contribution varies most over the training rows.
+        The trees by importance: how much what they add varies over the training rows.
     """
 
     constant: float
-    adds: NDArray[np.float64]
+    contributions: NDArray[np.float64]
     shares: NDArray[np.float64]
     order: tuple[int, ...]
 
     @classmethod
     def of(cls, forest: Forest, output: int | None = None) -> "Additive":
-        """Read one output of `forest`; which, need not be said if there is only one."""
-        value = forest.value[:, _checked_output(forest, output)]
-        base = forest.base[output or 0]
+        """Read one output of `forest`; None if there is only one."""
+        _check_output(forest, output)
+        value, base = forest.value[:, output or 0], forest.base[output or 0]
         tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
         roots = forest.offsets[:-1]
-        adds = forest.scale[tree] * (value - value[roots][tree])
-        whole = forest.cover[roots][tree]
-        shares = np.divide(
-            forest.cover, whole, out=np.full(forest.n_nodes, np.nan), where=whole > 0
-        )
+        contributions = forest.scale[tree] * (value - value[roots][tree])
+        total = forest.cover[roots][tree]
+        unknown = np.full(forest.n_nodes, np.nan)
+        shares = np.divide(forest.cover, total, out=unknown, where=total > 0)
         spread = np.zeros(forest.n_trees)
-        np.add.at(spread, tree, forest.cover * adds**2 * (forest.left < 0))
+        np.add.at(spread, tree, forest.cover * contributions**2 * (forest.left < 0))
         order = np.argsort(-spread, kind="stable")
-        return cls(
-            constant=float(base + forest.scale @ value[roots]),
-            adds=adds,
-            shares=shares,
-            order=tuple(int(number) for number in order),
-        )
+        constant = float(base + forest.scale @ value[roots])
+        return cls(constant, contributions, shares, tuple(order.tolist()))
 
 
 @dataclass(frozen=True)
@@ -90,21 +82,8 @@ class Condition:
         threshold = float(forest.threshold[node])
         if forest.input.dtype == "float32":
             threshold = before_rounding(threshold)
-        return cls(
-            feature=int(forest.feature[node]),
-            threshold=threshold,
-            categories=categories,
-            missing=bool(forest.missing_left[node]) and takes_missing(forest),
-        )
-
-
-def rounded_sign(threshold: float, written: float) -> str:
-    """Return how x is to be compared with a threshold as it is `written`, which may be rounded.
-
-    What goes to one side and is as round as the threshold still goes to that side by what is
-    written: of 10.6 and 10.7, parted at 10.65, only the first is "< 10.7".
-    """
-    return "<" if written > threshold else "<="
+        missing = bool(forest.missing_left[node]) and takes_missing(forest)
+        return cls(int(forest.feature[node]), threshold, categories, missing)
 
 
 def before_rounding(threshold: float) -> float:
@@ -127,23 +106,18 @@ def takes_missing(forest: Forest) -> bool:
     return forest.input.ensure_all_finite is not True
 
 
-def column_names(forest: Forest) -> tuple[str, ...]:
-    """Return the names of features as trained, x0, x1, ... if they have none."""
-    return forest.feature_names or tuple(f"x{column}" for column in range(forest.n_features))
-
-
 def category_labels(forest: Forest, condition: Condition) -> list[str | int | float | None]:
-    """Return the categories of a condition as the user knows them, codes if the model does not."""
+    """Return the categories of a condition by name, or by code where the model has no name."""
     labels = forest.input.known_categories.get(condition.feature, ())
     return [labels[c] if c < len(labels) else c for c in condition.categories or ()]
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent; what is little is not nothing."""
+    """Return a share in per cent; little is not written as nothing."""
     return "<1 %" if 0.0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
-def _checked_output(forest: Forest, output: int | None) -> int:
+def _check_output(forest: Forest, output: int | None) -> None:
     if output is None and forest.n_outputs > 1:
         raise ValueError(
             f"This forest predicts {forest.n_outputs} outputs; say which one is meant, with "
@@ -155,4 +129,3 @@ def _checked_output(forest: Forest, output: int | None) -> int:
         raise ValueError(
             f"output must be a whole number from 0 to {forest.n_outputs - 1}, got {output!r}."
         )
-    return int(output or 0)

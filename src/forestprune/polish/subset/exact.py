@@ -1,4 +1,4 @@
-"""Best-subset selection with proof, by mixed-integer programming."""
+"""Best-subset selection with proof, by mixed-integer programming (sections 2.4 and 4)."""
 
 import importlib
 from types import ModuleType
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from forestprune.polish.subset.fit import DEPENDENT, Fit, Floats
 from forestprune.polish.subset.search import Search
 
-# Beyond this bound on a weight, in lengths of the best fit, an exact solver's tolerance times the
-# bound is no longer small.
 LARGEST_BOUND = 1e3
+"""On a weight, in lengths of the best fit: a solver's tolerance times more would not be small."""
 
 EXACT = {
     "scip": ("pyscipopt", "pip install pyscipopt"),
@@ -21,13 +20,13 @@ EXACT = {
 
 
 def check_solver(solver: str) -> None:
-    """Refuse an exact solver that is not installed, before anything else is done."""
+    """Raise an error if `solver` is an exact one that is not installed."""
     if solver in EXACT:
         import_solver(solver)
 
 
 def import_solver(solver: str) -> ModuleType:
-    """Return the module of an exact solver; if it is missing, say how to get it."""
+    """Return the module of an exact solver, or raise an error that says how to install it."""
     module, command = EXACT[solver]
     try:
         return importlib.import_module(module)
@@ -39,21 +38,21 @@ def import_solver(solver: str) -> ModuleType:
 
 
 class ExactProblem:
-    """The scaled problem once more, as exact solvers like it.
+    """The scaled problem in the form that exact solvers handle best.
 
-    With binaries z_i that say what is selected, and a diagonal D such that A - D = R'R is still
+    With binaries z_i for what is selected, and a diagonal D such that A - D = R'R is still
     positive semidefinite, it is
 
         min |Rv|^2 - 2 b'v + sum of D_i s_i + penalty * sum of z_i
         with sum of sizes_i z_i <= limit, v_i^2 <= s_i z_i, lower_i z_i <= v_i <= upper_i z_i.
 
-    Without the cones v_i^2 <= s_i z_i, which charge a small z_i with a large s_i, the relaxation to
-    fractional z hardly knows that only few columns may be selected: a search over 15 columns took
-    689 nodes without and 39 with them. The bounds on v are not guessed: whatever is as good as the
-    heuristic's solution lies in an ellipsoid around the least-squares solution, and they enclose
-    that. For a column that others nearly make up, the ellipsoid is so long that a solver's
-    tolerance on z_i, times the bound, would let v_i through. Such columns have no bounds and no
-    cone; a special ordered set or an indicator says that v_i or 1 - z_i is 0.
+    The cones v_i^2 <= s_i z_i make a small z_i need a large s_i; without them the relaxation to
+    fractional z hardly limits the number of columns: a search over 15 columns took 689 nodes
+    without and 39 with them. The bounds on v enclose the ellipsoid around the least-squares
+    solution in which everything lies that is as good as the heuristic's solution. For a column
+    that is nearly a combination of others, the ellipsoid is so long that a solver's tolerance on
+    z_i, times the bound, would let v_i through. Such columns have no bounds and no cone; a special
+    ordered set (SOS-1, as in the paper) or an indicator makes v_i or 1 - z_i zero.
     """
 
     def __init__(self, search: Search, fit: Fit) -> None:
@@ -65,13 +64,13 @@ class ExactProblem:
         self.scale = float(projection @ (projection / eigenvalues[known]))  # all that b explains
         self.value = search.value(fit)
         self.search = search
-        # At best, one column explains everything; or nothing is selected.
+        # At best one column explains everything, or nothing is selected.
         self.bound = min(0.0, search.penalty - self.scale)
         self.is_trivial = self.value <= self.bound + 1e-9 * self.scale
         if self.is_trivial:
             return
 
-        # From here in units in which all columns together explain 1.
+        # From here on in units in which all columns together explain 1.
         self.p, self.penalty = p, search.penalty / self.scale
         self.sizes, self.limit = [int(size) for size in search.sizes], search.limit
         self.b = vectors[:, known] @ projection / np.sqrt(self.scale)
@@ -80,49 +79,56 @@ class ExactProblem:
 
         inverse = (vectors[:, known] / eigenvalues[known]) @ vectors[:, known].T
         centre = inverse @ self.b
-        room = max(self.value / self.scale + 1 - self.penalty, 0.0) * (1 + 1e-6) + 1e-9
-        self.lower, self.upper = _interval(centre, np.sqrt(room * np.diag(inverse)))
+        radius = max(self.value / self.scale + 1 - self.penalty, 0.0) * (1 + 1e-6) + 1e-9
+        self.lower, self.upper = _interval(centre, np.sqrt(radius * np.diag(inverse)))
         independent = np.linalg.norm(vectors[:, ~known], axis=1) < 1e-6
         self.bounded = independent & (np.maximum(self.upper, -self.lower) <= LARGEST_BOUND)
 
-        # Each D_i on its own could be the column's squared distance to all others, which is
-        # 1 / inverse_ii; all together, that times the largest factor that keeps A - D >= 0.
+        # A single D_i could be the column's squared distance to all others, 1 / inverse_ii; all
+        # together, that times the largest factor that keeps A - D positive semidefinite.
         D = np.where(self.bounded, 1 / np.diag(inverse), 0.0)
         if D.any():
             root = np.sqrt(D)
             D *= (1 - 1e-9) / np.linalg.eigvalsh(inverse * root * root[:, None])[-1]
         self.D = np.where(D > 1e-6, D, 0.0)
-        left, vectors = np.linalg.eigh(A - np.diag(self.D))
-        known = left > DEPENDENT * largest
-        self.R = (vectors[:, known] * np.sqrt(left[known])).T
-        self.row_lower, self.row_upper = _interval(self.R @ centre, np.sqrt(room))
+        eigenvalues, vectors = np.linalg.eigh(A - np.diag(self.D))
+        known = eigenvalues > DEPENDENT * largest
+        self.R = (vectors[:, known] * np.sqrt(eigenvalues[known])).T
+        self.row_lower, self.row_upper = _interval(self.R @ centre, np.sqrt(radius))
 
     def gap(self, fit: Fit, bound: float) -> float:
-        """Return how far a fit may be from the best, going by a proved bound, as a share of it."""
+        """Return how far a fit may be from a proved bound, as a share of its value."""
         value = self.search.value(fit)
         distance = value - max(bound, self.bound)
         return max(0.0, distance) / max(abs(value), 1e-6 * self.scale, 1e-300)
 
 
 def _interval(centre: Floats, radius: Floats | float) -> tuple[Floats, Floats]:
-    """Return the ends of centre +- radius, stretched to hold 0: to select nothing is allowed."""
+    """Return the ends of centre +- radius, extended to 0: a column may be left out."""
     return np.minimum(centre - radius, 0.0), np.maximum(centre + radius, 0.0)
 
 
-def solve_with_scip(
-    pyscipopt: ModuleType, exact: ExactProblem, time_limit: float
+def solve_exactly(
+    solver: str, library: ModuleType, exact: ExactProblem, time_limit: float
 ) -> tuple[str, float, NDArray[np.intp]]:
     """Return the status, the bound that is proved, and the columns selected."""
+    solve = _solve_with_scip if solver == "scip" else _solve_with_gurobi
+    is_optimal, bound, support = solve(library, exact, time_limit)
+    return "optimal" if is_optimal else "time limit", bound * exact.scale, support
+
+
+def _solve_with_scip(
+    pyscipopt: ModuleType, exact: ExactProblem, time_limit: float
+) -> tuple[bool, float, NDArray[np.intp]]:
     model = pyscipopt.Model()
     model.hideOutput()
     model.setParam("limits/time", min(time_limit, 1e20))  # the most it takes
     model.setParam("numerics/feastol", 1e-7)  # smaller ones make its LP solver complain
     # Its heuristics rarely beat ours, from which it starts. Presolving replaces variables by
     # expressions, and where it does so in v * v <= s * z, SCIP no longer sees that this is convex
-    # and takes v and s apart without end, even with two columns.
-    off = pyscipopt.SCIP_PARAMSETTING.OFF
-    model.setHeuristics(off)
-    model.setPresolve(off)
+    # and branches on v and s without end, even with two columns.
+    model.setHeuristics(pyscipopt.SCIP_PARAMSETTING.OFF)
+    model.setPresolve(pyscipopt.SCIP_PARAMSETTING.OFF)
     total = pyscipopt.quicksum
     start: list[tuple[Any, float]] = []
 
@@ -175,23 +181,19 @@ def solve_with_scip(
     if model.getNSols():
         found = model.getBestSol()
         support = np.flatnonzero([model.getSolVal(found, at) > 0.5 for at in z])
-    bound = float(model.getDualbound()) * exact.scale
-    return "optimal" if status == "optimal" else "time limit", bound, support
+    return status == "optimal", float(model.getDualbound()), support
 
 
-def solve_with_gurobi(
+def _solve_with_gurobi(
     gurobipy: ModuleType, exact: ExactProblem, time_limit: float
-) -> tuple[str, float, NDArray[np.intp]]:
-    """Return the status, the bound that is proved, and the columns selected."""
+) -> tuple[bool, float, NDArray[np.intp]]:
     GRB = gurobipy.GRB
     p, x = exact.p, exact.start
-    quiet = {"OutputFlag": 0}
+    options = {"TimeLimit": time_limit, "MIPGap": 0.0, "FeasibilityTol": 1e-8, "IntFeasTol": 1e-8}
     try:
-        with gurobipy.Env(params=quiet) as env, gurobipy.Model(env=env) as model:
-            model.setParam("TimeLimit", time_limit)
-            model.setParam("MIPGap", 0.0)
-            model.setParam("FeasibilityTol", 1e-8)
-            model.setParam("IntFeasTol", 1e-8)
+        with gurobipy.Env(params={"OutputFlag": 0}) as env, gurobipy.Model(env=env) as model:
+            for name, value in options.items():
+                model.setParam(name, value)
             z = model.addMVar(p, vtype=GRB.BINARY)
             v = model.addMVar(
                 p,
@@ -215,7 +217,7 @@ def solve_with_gurobi(
             model.setObjective(objective, GRB.MINIMIZE)
             model.optimize()
             status = model.Status
-            bound = float(model.ObjBound) * exact.scale
+            bound = float(model.ObjBound)
             support = np.flatnonzero(z.X > 0.5 if model.SolCount else x)
     except gurobipy.GurobiError as error:
         raise RuntimeError(
@@ -225,4 +227,4 @@ def solve_with_gurobi(
         raise KeyboardInterrupt
     if status not in (GRB.OPTIMAL, GRB.TIME_LIMIT):
         raise RuntimeError(f'Gurobi gave up with status {status}. Try solver="heuristic".')
-    return "optimal" if status == GRB.OPTIMAL else "time limit", bound, support
+    return status == GRB.OPTIMAL, bound, support

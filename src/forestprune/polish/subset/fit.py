@@ -1,18 +1,20 @@
-"""Least squares on a few columns, from their inner products, kept up to date as columns change."""
+"""Least squares on a few columns, from their Gram matrix, updated as columns change."""
+
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# A column whose squared distance to the span of others is below this share of its squared length
-# counts as a combination of them, and is not selected with them. A Gram matrix has about 15 digits:
-# this leaves half a dozen for what only the distance between nearly equal columns can explain.
 DEPENDENT = 1e-9
+"""A column counts as dependent, and is not selected, if its squared distance to the span of those
+selected is below this share of its squared length. A Gram matrix has about 15 digits: this leaves
+half a dozen for what only the difference between nearly equal columns can explain."""
 
 
 class Fit:
-    """Least squares on a support that gains and loses columns, and what each move would change.
+    """Least squares on a support, and what adding, dropping or swapping columns would change.
 
     Attributes
     ----------
@@ -20,13 +22,13 @@ class Fit:
     weights : array of shape (k,)
         inv(A_SS) b_S, in the order of `support`.
     residual : array of shape (p,)
-        b - A_:S weights: what is left of the moments; 0 on the support.
+        b - A_:S weights: the inner products of columns and residual; 0 on the support.
     distance : array of shape (p,)
         Squared distance of each column to the span of the support; 0 on the support.
     tableau : array of shape (k, p)
         The columns of the support hold inv(A_SS), the others inv(A_SS) A_S: .
     explained : float
-        b_S' weights: how far the support alone lowers the quadratic.
+        b_S' weights: how far the support lowers the quadratic.
     """
 
     def __init__(self, A: Floats, b: Floats, capacity: int) -> None:
@@ -51,29 +53,26 @@ class Fit:
 
     def copy(self) -> "Fit":
         """Return a fit that changes on its own."""
-        other = Fit.__new__(Fit)
-        other.A, other.b, other.explained = self.A, self.b, self.explained
-        other.support = list(self.support)
-        other.weights = self.weights.copy()
-        other.residual = self.residual.copy()
-        other.distance = self.distance.copy()
+        other = copy(self)
+        other.support, other.weights = list(self.support), self.weights.copy()
+        other.residual, other.distance = self.residual.copy(), self.distance.copy()
         other._rows = np.empty_like(self._rows)
         other.tableau[:] = self.tableau
         return other
 
-    def take_all(self, columns: NDArray[np.intp], least: float) -> bool:
-        """Fit `columns` at once, or return False if one is nearer than `least` to the others."""
+    def take_all(self, columns: NDArray[np.intp], min_distance: float) -> bool:
+        """Fit `columns` at once; return False if one is nearer than this to the others."""
         block = self.A[np.ix_(columns, columns)]
         try:
             np.linalg.cholesky(block)  # fails if rounding makes it indefinite
             inverse = np.linalg.inv(block)
         except np.linalg.LinAlgError:
             return False
-        # Of a singular matrix, the inverse may be anything.
-        diagonal = np.diag(inverse) * least
+        # The inverse of a singular matrix may be anything.
+        diagonal = np.diag(inverse) * min_distance
         if not ((diagonal > 0) & (diagonal < 1)).all():
             return False
-        self.support = [int(column) for column in columns]
+        self.support = columns.tolist()
         np.matmul(inverse, self.A[columns], out=self.tableau)
         self.weights = inverse @ self.b[columns]
         self.residual = self.b - self.weights @ self.A[columns]
@@ -84,7 +83,7 @@ class Fit:
         return True
 
     def add(self, column: int) -> None:
-        """Let `column`, which is independent of the support, join it."""
+        """Add a column that is independent of the support."""
         tableau = self.tableau
         others = tableau[:, column].copy()
         distance, step = self.distance[column], self.residual[column] / self.distance[column]
@@ -105,7 +104,7 @@ class Fit:
         self._clear_support()
 
     def drop(self, position: int) -> None:
-        """Let the column at `position` of the support leave it."""
+        """Drop the column at `position` of the support."""
         tableau, column, weight = self.tableau, self.support[position], self.weights[position]
         inverse = tableau[:, column].copy()
         corner = inverse[position]
@@ -119,21 +118,22 @@ class Fit:
         self.distance += row * row * corner
         self.residual[column] = weight / corner
         self.distance[column] = 1 / corner
-        # The last one takes the free place.
+        # The last column takes the free place.
+        last = self.support.pop()
         tableau[position] = tableau[-1]
         self.weights[position] = self.weights[-1]
         self.weights = self.weights[:-1]
-        self.support[position] = self.support[-1]
-        self.support.pop()
+        if position < len(self.support):
+            self.support[position] = last
         self._clear_support()
 
     def _clear_support(self) -> None:
         self.residual[self.support] = 0.0
         self.distance[self.support] = 0.0
 
-    def can_move(self, position: int | None, column: int, least: float = DEPENDENT) -> bool:
-        """Tell if all would be independent with `column`, and without the one at `position`."""
-        # The reciprocal of a diagonal entry is the squared distance of a member to all others.
+    def can_move(self, position: int | None, column: int, min_distance: float = DEPENDENT) -> bool:
+        """Tell if the support stays independent with `column`, and without that at `position`."""
+        # The reciprocal of a diagonal entry is the squared distance of a column to all others.
         diagonal, row = self.inverse_diagonal, self.tableau[:, column]
         distance = self.distance[column]
         if position is not None:
@@ -143,10 +143,12 @@ class Fit:
             diagonal = diagonal - inverse * ratio
             row = row - ratio * row[position]
             diagonal[position] = row[position] = 0.0
-        return bool(distance > least and ((diagonal + row**2 / distance) * least < 1).all())
+        if distance <= min_distance:
+            return False
+        return bool(((diagonal + row**2 / distance) * min_distance < 1).all())
 
     def drop_costs(self) -> Floats:
-        """Return what dropping each member of the support would add to the quadratic."""
+        """Return by how much dropping each column of the support would raise the quadratic."""
         costs: Floats = self.weights**2 / self.inverse_diagonal
         return costs
 
@@ -155,7 +157,7 @@ class Fit:
         return _gains(self.residual, self.distance)
 
     def swap_gains(self, columns: NDArray[np.intp]) -> Floats:
-        """Return by how much each of `columns` in place of each member would lower it."""
+        """Return by how much swapping each column of the support for each of these lowers it."""
         rows = self.tableau[:, columns]
         ratio = rows / self.inverse_diagonal[:, None]
         residual = self.residual[columns] + ratio * self.weights[:, None]
@@ -167,13 +169,12 @@ class Fit:
         weights = self.weights
         A = self.A[np.ix_(self.support, self.support)]
         for _ in range(2):
-            missing = self.b[self.support] - A @ weights
-            weights = weights + self.tableau[:, self.support] @ missing
+            residual = self.b[self.support] - A @ weights
+            weights = weights + self.tableau[:, self.support] @ residual
         return weights
 
 
 def _gains(residual: Floats, distance: Floats) -> Floats:
     """Return what columns would explain; nothing if they depend on the support."""
-    return np.where(
-        distance > DEPENDENT, residual * residual / np.maximum(distance, DEPENDENT), 0.0
-    )
+    gains = residual * residual / np.maximum(distance, DEPENDENT)
+    return np.where(distance > DEPENDENT, gains, 0.0)

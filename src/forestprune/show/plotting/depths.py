@@ -7,23 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.select.pruned import PrunedForest
-from forestprune.show.plotting.look import (
-    BLUE,
-    GOLD,
-    INK,
-    PALE_GREY,
-    RED,
-    count,
-    frame,
-    legend,
-    open_axes,
-)
-from forestprune.show.plotting.models import forest_of, refuse_path
+from forestprune.show.plotting import look
+from forestprune.show.plotting.models import forest_of, one_forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = (BLUE, RED, GOLD)
+COLOURS = (look.BLUE, look.RED, look.GOLD)
 
 
 def plot_depths(
@@ -39,11 +29,11 @@ def plot_depths(
     Parameters
     ----------
     small : PrunedForest, mapping of str to PrunedForest, Forest or model
-        What came out; a mapping compares up to three, by the names they have in it.
+        The result; a mapping compares up to three, by their names in it.
     ax : matplotlib Axes or None
         Where to draw; None makes a figure.
     before : model, Forest, PruningPath, or None
-        What went in. A pruned forest does not keep it, so it has to be given to be drawn.
+        The original, if it is to be drawn too: a pruned forest does not keep it.
 
     Returns
     -------
@@ -58,59 +48,44 @@ def plot_depths(
     original = None if before is None else forest_of(before).depths
     known = [*depths.values(), *([] if original is None else [original])]
     deepest = max(int(each.max(initial=0)) for each in known)
-    ax = open_axes(ax, 7.2, 4.0)
+    ax = look.open_axes(ax, 7.2, 4.0)
     at = np.arange(deepest + 1)
     if original is not None:
-        _bars(ax, at, original, 0.92, PALE_GREY, f"before, {count(original.size, 'tree')}")
-    width = 0.62 / len(depths)
+        label = f"before, {look.count(original.size, 'tree')}"
+        _bars(ax, at, original, 0.92, look.PALE_GREY, label)
+    width, gone = 0.62 / len(depths), False
     for place, (name, each) in enumerate(depths.items()):
-        trees = count(int(np.count_nonzero(each)), "tree") + " left"
-        if not isinstance(models[name], PrunedForest):
-            trees = count(each.size, "tree")
-        _bars(
-            ax,
-            at + (place - (len(depths) - 1) / 2) * width,
-            each,
-            width,
-            COLOURS[place],
-            f"{name}, {trees}" if len(depths) > 1 or original is not None else trees,
-        )
-    pruned = [model.depths for model in models.values() if isinstance(model, PrunedForest)]
-    gone = any((each == 0).any() for each in pruned)
-    step = max(1, -(-deepest // 20))
-    ticks = list(range(0, deepest + 1, step))
+        label = look.count(each.size, "tree")
+        if isinstance(models[name], PrunedForest):
+            label = look.count(int(np.count_nonzero(each)), "tree") + " left"
+            gone = gone or bool((each == 0).any())
+        if len(depths) > 1 or original is not None:
+            label = f"{name}, {label}"
+        shift = (place - (len(depths) - 1) / 2) * width
+        _bars(ax, at + shift, each, width, COLOURS[place], label)
+    ticks = range(0, deepest + 1, max(1, -(-deepest // 20)))
     ax.set_xticks(ticks, ["gone" if gone and not tick else str(tick) for tick in ticks])
     ax.set_xlim(-0.6, deepest + 0.6)
     ax.margins(y=0.12)
     ax.set_xlabel("depth")
     ax.set_ylabel("trees")
     ax.locator_params(axis="y", integer=True)
-    frame(ax, "Depths of trees", grid="y")
-    legend(ax)
+    look.frame(ax, "Depths of trees", grid="y")
+    look.legend(ax)
     return ax
 
 
 def _depths(model: Any) -> NDArray[np.int64]:
-    refuse_path(model, "plot_depths()")
-    return model.depths if isinstance(model, PrunedForest) else forest_of(model).depths
+    forest = one_forest(model, "plot_depths")
+    return model.depths if isinstance(model, PrunedForest) else forest.depths
 
 
 def _bars(
-    ax: "Axes",
-    at: NDArray[Any],
-    depths: NDArray[np.int64],
-    width: float,
-    colour: str,
-    label: str,
+    ax: "Axes", at: NDArray[Any], depths: NDArray[np.int64], width: float, colour: str, label: str
 ) -> None:
     counts = np.bincount(depths, minlength=at.size)
     bars = ax.bar(at, counts, width=width, color=colour, label=label)
     if at.size <= 12:
         # Most trees are often gone, which makes the other bars hard to read off.
-        ax.bar_label(
-            bars,
-            [f"{number:,}" if number else "" for number in counts],
-            fontsize=8,
-            color=INK,
-            padding=1,
-        )
+        numbers = [f"{number:,}" if number else "" for number in counts]
+        ax.bar_label(bars, numbers, fontsize=8, color=look.INK, padding=1)

@@ -7,18 +7,8 @@ from numpy.typing import NDArray
 
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count
-from forestprune.show.plotting.look import (
-    BLUE,
-    INK,
-    PALE_GREY,
-    VERBATIM,
-    count,
-    frame,
-    legend,
-    open_axes,
-    short_names,
-)
-from forestprune.show.plotting.models import forest_of, refuse_path
+from forestprune.show.plotting import look
+from forestprune.show.plotting.models import forest_of, one_forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,18 +30,17 @@ def plot_importance(
     Parameters
     ----------
     small : PrunedForest, Forest or model
-        What came out.
+        The result.
     ax : matplotlib Axes or None
         Where to draw; None makes a figure.
     before : model, Forest, PruningPath, or None
-        What went in. A pruned forest does not keep it, so it has to be given to be drawn.
+        The original, if it is to be drawn too: a pruned forest does not keep it.
     by : "splits" or "gain"
-        What is counted: splits, whose numbers stand at the bars; or what they change in the
-        prediction, that is how far values of children, in the unit of the prediction, are from
-        their parent's, squared and weighted by the training rows that went there. For several
-        outputs, the sum over all of them.
+        What is counted: splits, with their numbers at the bars; or how much they change the
+        prediction: the squared differences between the values of children and their parent,
+        weighted by training rows and summed over outputs.
     top : int
-        How many features to draw at most: those used most after pruning, then those before.
+        How many features to draw at most: those used most after pruning, then before.
 
     Returns
     -------
@@ -60,8 +49,7 @@ def plot_importance(
     if by not in ("splits", "gain"):
         raise ValueError(f'by must be "splits" or "gain", got {by!r}.')
     require_count("top", top, 1)
-    refuse_path(small, "plot_importance()")
-    forest = forest_of(small)
+    forest = one_forest(small, "plot_importance")
     original = None if before is None else forest_of(before)
     if original is not None and original.n_features != forest.n_features:
         raise ValueError(
@@ -73,47 +61,45 @@ def plot_importance(
     ranked = np.lexsort((-earlier, -after))
     shown = [int(column) for column in ranked if after[column] > 0 or earlier[column] > 0][:top]
     rows = len(shown)
-    ax = open_axes(ax, 7.2, 1.5 + 0.3 * max(rows, 1))
+    ax = look.open_axes(ax, 7.2, 1.5 + 0.3 * max(rows, 1))
     at = np.arange(rows)
+    label = look.count(int(np.count_nonzero(after)), "feature")
     if original is not None:
-        used = f"before, {count(int(np.count_nonzero(earlier)), 'feature')}"
-        ax.barh(at, _shares(earlier)[shown], height=0.8, color=PALE_GREY, label=used)
-    used = count(int(np.count_nonzero(after)), "feature")
-    if original is not None:
-        used = f"after, {used}"
-    bars = ax.barh(at, _shares(after)[shown], height=0.46, color=BLUE, label=used)
+        used = f"before, {look.count(int(np.count_nonzero(earlier)), 'feature')}"
+        ax.barh(at, _shares(earlier)[shown], height=0.8, color=look.PALE_GREY, label=used)
+        label = f"after, {label}"
+    bars = ax.barh(at, _shares(after)[shown], height=0.46, color=look.BLUE, label=label)
     if by == "splits":
         numbers = [f"{after[column]:,.0f}" if after[column] else "" for column in shown]
-        ax.bar_label(bars, numbers, fontsize=8, color=INK, padding=3)
-    names = short_names(forest, shown, LETTERS)
-    ax.set_yticks(at, [names[column] for column in shown], **VERBATIM)
+        ax.bar_label(bars, numbers, fontsize=8, color=look.INK, padding=3)
+    names = look.short_names(forest, shown, LETTERS)
+    ax.set_yticks(at, [names[column] for column in shown], **look.VERBATIM)
     ax.set_ylim(max(rows, 1) - 0.4, -0.6)
     ax.set_xlim(left=0)
     ax.set_xlabel("share of all splits, %" if by == "splits" else "share of all change, %")
     what = "splits" if by == "splits" else "change of the prediction"
-    frame(ax, f"Use of features, by {what}", grid="x")
+    look.frame(ax, f"Use of features, by {what}", grid="x")
     if not rows:
-        ax.text(0.5, 0.5, "no feature is used", ha="center", color=INK, transform=ax.transAxes)
-    legend(ax, loc="lower right")
+        place: dict[str, Any] = {"ha": "center", "transform": ax.transAxes}
+        ax.text(0.5, 0.5, "no feature is used", color=look.INK, **place)
+    look.legend(ax, loc="lower right")
     return ax
 
 
 def use_of_features(forest: Forest, by: Literal["splits", "gain"]) -> NDArray[np.float64]:
-    """Return for each feature the number of its splits, or what they change."""
-    tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
+    """Return for each feature the number of its splits, or how much they change."""
     splits = np.flatnonzero(forest.left >= 0)
     if by == "splits":
         changes = np.ones(splits.size)
     else:
+        tree = np.searchsorted(forest.offsets, splits, side="right") - 1
+        left = forest.offsets[tree] + forest.left[splits]
         changes = np.zeros(splits.size)
-        first = forest.offsets[tree[splits]] + forest.left[splits]
-        for child in (first, first + 1):
+        for child in (left, left + 1):
             steps = forest.value[child] - forest.value[splits]
             changes += forest.cover[child] * (steps**2).sum(axis=1)
-        changes *= forest.scale[tree[splits]] ** 2
-    use = np.zeros(forest.n_features)
-    np.add.at(use, forest.feature[splits], changes)
-    return use
+        changes *= forest.scale[tree] ** 2
+    return np.bincount(forest.feature[splits], changes, forest.n_features).astype(np.float64)
 
 
 def _shares(use: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Where the nodes of trees stand on paper, and the trees in rows."""
+"""Where the nodes of trees are drawn, and the trees in rows."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ HEAD = 1.3
 
 @dataclass(frozen=True)
 class Place:
-    """A node: where it stands in its tree, in leaves and layers, and its children."""
+    """A node: its place in the drawing, in leaves and layers, and its children."""
 
     node: int
     x: float
@@ -57,7 +57,7 @@ def place_nodes(forest: Forest, tree: int) -> Place:
 
 @dataclass(frozen=True)
 class Rows:
-    """Trees in rows, all about as wide, with what room they take, in leaves and layers."""
+    """Trees in rows of about the same width, measured in leaves and layers."""
 
     trees: tuple[tuple[Place, ...], ...]
 
@@ -84,7 +84,7 @@ class Rows:
 
 
 def row_width(row: tuple[Place, ...]) -> float:
-    """Return how wide some trees are beside each other."""
+    """Return the width of some trees side by side."""
     return sum(tree.leaves + GAP for tree in row)
 
 
@@ -92,7 +92,7 @@ def _fill(trees: list[Place], count: int) -> tuple[tuple[Place, ...], ...]:
     widths = [tree.leaves + GAP for tree in trees]
     rows: list[list[Place]] = [[]]
     for tree, width, end in zip(trees, widths, accumulate(widths), strict=True):
-        # A tree stands in the row that has its middle.
+        # A tree goes into the row that has its middle.
         if rows[-1] and end - width / 2 > len(rows) * sum(widths) / count:
             rows.append([])
         rows[-1].append(tree)

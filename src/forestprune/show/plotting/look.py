@@ -1,4 +1,4 @@
-"""What the pictures have in common: colours, frames, and how names and numbers are written."""
+"""What plots have in common: colours, frames, and how names and numbers are written."""
 
 import math
 import re
@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from forestprune.forest.forest import Forest
-from forestprune.text.additive import NEAR_ZERO, column_names, rounded_sign
+from forestprune.text.names import column_names
+from forestprune.text.rounding import NEAR_ZERO, rounded_sign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,10 +17,10 @@ BLUE, RED, GREY, GOLD, INK = "#2f6f9f", "#c0553b", "#8c8c8c", "#c9a227", "#33333
 PALE_BLUE, PALE_RED, PALE_GREY = "#cfe0ec", "#f3d6cd", "#d9d9d9"
 
 VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
-"""For texts with names in them, which may have dollar signs that are not meant as formulas."""
+"""For texts with names in them, whose dollar signs are not meant as formulas."""
 
 _WORD = r"(?:[A-Z]+(?![a-z])|[A-Z]?[^A-Z\W_]+|[^\w]|_)[\W_]*"
-"""A word with what stands behind it: also a part of one that begins with a capital letter."""
+"""A word and what separates it from the next; a capital letter begins a new one."""
 
 ELLIPSIS, MINUS = "\N{HORIZONTAL ELLIPSIS}", "\N{MINUS SIGN}"
 
@@ -38,7 +39,7 @@ def open_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
 
 
 def frame(ax: "Axes", title: str, grid: str = "both") -> None:
-    """Leave of the frame and the grid what helps to read."""
+    """Set a title, and keep only what helps to read of the frame and the grid."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color("#bbbbbb")
     ax.tick_params(which="both", color="#bbbbbb", labelcolor=INK, labelsize=9)
@@ -51,7 +52,7 @@ def frame(ax: "Axes", title: str, grid: str = "both") -> None:
 
 
 def legend(ax: "Axes", **options: Any) -> None:
-    """Say what is what."""
+    """Add a legend, with names exactly as they are."""
     shown = ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
     for text in shown.get_texts():
         text.set(**VERBATIM)
@@ -87,10 +88,9 @@ def aligned_number(x: float, largest: float) -> str:
 
 
 def short_names(forest: Forest, columns: Iterable[int], width: int) -> dict[int, str]:
-    """Return the names of some columns, each of at most `width` letters but for a number behind.
+    """Return the names of some columns, each shortened to at most `width` letters.
 
-    Of long names the beginning and the end are left. Those that then look alike have the number of
-    their column behind them.
+    Those that then look alike are followed by the number of their column.
     """
     names = column_names(forest)
     short = {column: shortened(_on_one_line(names[column]), width) for column in columns}
@@ -101,9 +101,9 @@ def short_names(forest: Forest, columns: Iterable[int], width: int) -> dict[int,
 
 
 def even_lines(text: str, width: int) -> list[str]:
-    """Break a text into lines as long as each other, about, so that no word stands alone.
+    """Break a text into lines of about the same length, so that no word stands alone.
 
-    Lines end behind spaces, underscores and the like, or before a capital letter.
+    Lines end after spaces, underscores and the like, or before a capital letter.
     """
     words = re.findall(_WORD, text)
     lines = _filled(words, width)
@@ -123,12 +123,16 @@ def _filled(words: list[str], width: int) -> list[str]:
 
 
 def _on_one_line(name: str) -> str:
-    seen = "".join(c if c.isprintable() else " " for c in name)
-    return " ".join(seen.split()) or repr(name)
+    return " ".join(printable(name).split()) or repr(name)
+
+
+def printable(text: str) -> str:
+    """Return a text with spaces for characters that do not print."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def shortened(name: str, width: int) -> str:
-    """Return a text of at most `width` letters: of a longer one, its beginning and its end."""
+    """Return a text of at most `width` letters: the beginning and the end of a longer one."""
     if len(name) <= width:
         return name
     end = width // 3

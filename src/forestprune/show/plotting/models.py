@@ -11,7 +11,7 @@ from forestprune.select.pruned import PrunedForest
 def forest_of(model: Any) -> Forest:
     """Return the trees of a pruned forest, a forest or a model; of a path, those of the original.
 
-    A model may be all that :func:`forestprune.prune` takes.
+    A model can be whatever :func:`forestprune.prune` takes.
     """
     if isinstance(model, PrunedForest):
         return model.forest
@@ -20,10 +20,11 @@ def forest_of(model: Any) -> Forest:
     return Source.of(model).forest
 
 
-def refuse_path(model: Any, call: str) -> None:
-    """Raise an error if somebody gives a path where one point of it is meant."""
+def one_forest(model: Any, function: str) -> Forest:
+    """Return the trees of anything but a path, of which `function` draws only one point."""
     if isinstance(model, PruningPath):
         raise TypeError(
-            f"{call} draws one pruned forest, got a path of {len(model)}. Choose one of them: "
-            f"{call.removesuffix('()')}(path.select(max_nodes=500)), or path[i]."
+            f"{function}() draws one pruned forest, got a path of {len(model)}. Choose one of "
+            f"them: {function}(path.select(max_nodes=500)), or path[i]."
         )
+    return forest_of(model)

@@ -3,29 +3,21 @@
 import operator
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forestprune.select.path import Budget, PruningPath
 from forestprune.select.pruned import PrunedForest
-from forestprune.show.plotting.look import (
-    BLUE,
-    GOLD,
-    GREY,
-    INK,
-    PALE_BLUE,
-    RED,
-    count,
-    frame,
-    legend,
-    open_axes,
-)
+from forestprune.show.plotting import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Pick = PrunedForest | int
+
+MARKERS, COLOURS = "os^vPX", (look.RED, look.GOLD, look.INK)
+"""Of picks, in turn."""
 
 
 def plot_path(
@@ -38,8 +30,8 @@ def plot_path(
 
     If the path was validated (``prune_path(..., X_val=, y_val=)``, or ``path_`` of
     :class:`forestprune.ForestPruneRegressorCV`), the error is 1 - R squared on rows held out, with
-    a band of one standard error either way, and the full model's own error is marked. Otherwise
-    it is that on the rows that the forest was pruned with, which tells nothing of others; the axis
+    a band of one standard error, and the full model's own error is marked. Otherwise it is the
+    error on the rows that the forest was pruned with, which says little about others; the axis
     says which. A constant counts as one node, so that it has a place on the logarithmic axis.
 
     Parameters
@@ -48,7 +40,7 @@ def plot_path(
     ax : matplotlib Axes or None
         Where to draw; None makes a figure.
     picks : mapping of str to pick, sequence of picks, or None
-        Points to mark, by the names they shall have: pruned forests from ``path.select(...)`` or
+        Points to mark, with their labels: pruned forests from ``path.select(...)`` or
         ``path[i]``, or their places in the path. None marks, if there is validation, the best
         point and the smallest one within one standard error of it.
 
@@ -68,56 +60,39 @@ def plot_path(
     """
     if not len(path):
         raise ValueError("The path has no points, so there is nothing to draw.")
-    ax = open_axes(ax, 7.2, 4.4)
+    ax = look.open_axes(ax, 7.2, 4.4)
     validation = path.validation
     nodes = np.maximum(path.n_nodes, 1)
     errors = path.losses if validation is None else 1.0 - validation.scores
     by_size = np.lexsort((errors, nodes))
-    full = path.source.original
-    if validation is not None:
-        band = validation.standard_errors[by_size]
-        ax.fill_between(
-            nodes[by_size],
-            errors[by_size] - band,
-            errors[by_size] + band,
-            color=PALE_BLUE,
-            alpha=0.7,
-            lw=0,
-            label="one standard error",
-        )
-    ax.plot(nodes[by_size], errors[by_size], color=BLUE, lw=1.6, marker="o", ms=2.5)
+    x, y = nodes[by_size], errors[by_size]
+    ax.plot(x, y, color=look.BLUE, lw=1.6, marker="o", ms=2.5)
     ax.set_xscale("log")
-    size = f"full model, {count(full.n_nodes, 'node')}"
-    at_full = max(full.n_nodes, 1)
+    n_full = path.source.original.n_nodes
+    label = f"full model, {look.count(n_full, 'node')}"
+    full: dict[str, Any] = {"color": look.GREY, "label": label}
+    dotted: dict[str, Any] = {"lw": 1, "ls": (0, (2, 2))}
     if validation is None:
-        ax.axvline(at_full, color=GREY, lw=1, ls=(0, (2, 2)), label=size)
-    else:
-        ax.axhline(1.0 - validation.full, color=GREY, lw=1, ls=(0, (2, 2)))
-        ax.plot([at_full], [1.0 - validation.full], color=GREY, marker="D", ms=7, ls="", label=size)
-    marks = cycle([("o", RED), ("s", GOLD), ("^", INK), ("v", RED), ("P", GOLD), ("X", INK)])
-    for (name, index), (marker, colour) in zip(_places(path, picks), marks, strict=False):
-        ax.plot(
-            [nodes[index]],
-            [errors[index]],
-            color=colour,
-            marker=marker,
-            ms=9,
-            mec="white",
-            mew=1.2,
-            ls="",
-            zorder=3,
-            label=f"{name}, {count(int(path.n_nodes[index]), 'node')}",
-        )
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    ax.set_xlabel("nodes")
-    if validation is None:
+        ax.axvline(max(n_full, 1), **full, **dotted)
         ax.set_ylabel("training error: mean squared error / var(y)")
         title = "Training error against size"
     else:
+        band = validation.standard_errors[by_size]
+        pale: dict[str, Any] = {"color": look.PALE_BLUE, "alpha": 0.7, "lw": 0}
+        ax.fill_between(x, y - band, y + band, label="one standard error", **pale)
+        ax.axhline(1.0 - validation.full, color=look.GREY, **dotted)
+        ax.plot([max(n_full, 1)], [1.0 - validation.full], marker="D", ms=7, ls="", **full)
         ax.set_ylabel("validation error: 1 - R²")
         title = "Validation error against size"
-    frame(ax, title)
-    legend(ax)
+    style: dict[str, Any] = {"ms": 9, "mec": "white", "mew": 1.2, "ls": "", "zorder": 3}
+    places = _places(path, picks)
+    for (name, index), marker, colour in zip(places, cycle(MARKERS), cycle(COLOURS), strict=False):
+        style |= {"label": f"{name}, {look.count(int(path.n_nodes[index]), 'node')}"}
+        ax.plot([nodes[index]], [errors[index]], color=colour, marker=marker, **style)
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.set_xlabel("nodes")
+    look.frame(ax, title)
+    look.legend(ax)
     return ax
 
 
@@ -149,7 +124,6 @@ def place_of(path: PruningPath, pick: Pick) -> int:
     ]
     if not same:
         raise ValueError(
-            f"{pick!r} is no point of this path, so its place in the picture is not known. Pick by "
-            "path.select(...) or path[i]."
+            f"{pick!r} is not a point of this path. Pick one with path.select(...) or path[i]."
         )
     return same[0]

@@ -7,16 +7,13 @@ import numpy as np
 from forestprune.forest.forest import Forest
 from forestprune.show.plotting.importance import use_of_features
 from forestprune.show.plotting.look import short_names, shortened
-from forestprune.text.additive import column_names
+from forestprune.text.names import column_names
 
-MAX_BARS, LETTERS = 20, 30
-"""Features in the chart, and how much of a name there is room for."""
+MAX_BARS, MAX_NAMES = 20, 300
+"""Features in the chart, and in the list of those that are gone."""
 
-LONGEST = 200
-"""Letters of a name where there is room for it."""
-
-MAX_NAMES = 300
-"""How many names of features that are gone are listed."""
+LETTERS, LONGEST = 30, 200
+"""Letters of a name in the chart, and where there is more room."""
 
 
 def feature_summary(full: Forest, small: Forest) -> dict[str, Any]:

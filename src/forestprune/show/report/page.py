@@ -16,7 +16,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def check_installed() -> None:
-    """Refuse, with what to do about it, if something is missing that pages are made with."""
+    """Raise an error that says what to install if a package that reports need is missing."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise ImportError(
@@ -28,8 +28,8 @@ def check_installed() -> None:
 def page(summary: dict[str, Any]) -> str:
     """Return the report as HTML. All texts in `summary` are escaped: names of features are input.
 
-    Scripts run only if they are those that were put in here, which the page's own policy checks by
-    their hashes, and nothing at all is loaded from elsewhere.
+    The page's own policy lets only the scripts put in here run, by their hashes, and loads nothing
+    from elsewhere.
     """
     import jinja2
     from plotly.offline import get_plotlyjs

@@ -6,7 +6,7 @@
   const count = (n) => n.toLocaleString("en-US");
   const size = (p) => `${count(p.nodes)} nodes, ${count(p.trees)} ${p.trees === 1 ? "tree" : "trees"}`;
   const digits = (x) => (x === null ? "–" : Number(x.toPrecision(4)).toString());
-  // Plotly reads texts as a kind of HTML; names of features are none.
+  // Plotly reads texts as a kind of HTML; names of features are not.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   // A constant counts as one node, so that it has a place on the logarithmic axis.
@@ -46,7 +46,7 @@
     const traces = [];
     if (path.held_out) {
       const upper = ordered.map((p) => p.error + p.standard_error);
-      // On a logarithmic axis there is no room for less than nothing.
+      // A logarithmic axis has no place for zero and below.
       const lower = ordered.map((p) => Math.max(p.error - p.standard_error, 0.2 * p.error));
       traces.push({
         x: [...ordered.map(at), ...ordered.map(at).reverse()], y: [...upper, ...lower.reverse()],

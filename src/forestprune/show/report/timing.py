@@ -1,4 +1,4 @@
-"""How long models take to predict, as somebody who deploys them would call them."""
+"""How long models take to predict, called as in deployment."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -9,8 +9,8 @@ from forestprune.interop.source import is_a
 ROWS = 2_000
 """Rows to predict at once; more say nothing new."""
 
-LEAST, MOST, SECONDS = 3, 10, 2.0
-"""How often to try, and for how long if that is more often than the least."""
+MIN_TURNS, MAX_TURNS, SECONDS = 3, 10, 2.0
+"""How often to predict, and after how many seconds to stop between the two."""
 
 
 def first_rows(X: Any) -> Any:
@@ -27,16 +27,16 @@ def n_rows(X: Any) -> int:
 
 
 def prediction_times(models: Mapping[str, Any], rows: Any) -> dict[str, float]:
-    """Return the shortest of some times that each model takes to predict, in seconds.
+    """Return the shortest time in seconds that each model takes to predict.
 
-    They take turns, as often as each other, and the first turn does not count.
+    They take turns, and the first turn does not count.
     """
     predictors = {name: _predictor(model, rows) for name, model in models.items()}
     for predict in predictors.values():
         predict()
     shortest, begun = dict.fromkeys(models, float("inf")), time.perf_counter()
-    for turn in range(MOST):
-        if turn >= LEAST and time.perf_counter() - begun > SECONDS:
+    for turn in range(MAX_TURNS):
+        if turn >= MIN_TURNS and time.perf_counter() - begun > SECONDS:
             break
         for name, predict in predictors.items():
             start = time.perf_counter()
@@ -47,7 +47,7 @@ def prediction_times(models: Mapping[str, Any], rows: Any) -> dict[str, float]:
 
 def _predictor(model: Any, rows: Any) -> Callable[[], Any]:
     if is_a(model, "xgboost", "Booster") and not is_a(rows, "xgboost", "DMatrix"):
-        # Takes nothing else; making one is part of predicting.
+        # A Booster takes nothing else; making one is part of predicting.
         from xgboost import DMatrix
 
         about = {"feature_names": model.feature_names, "feature_types": model.feature_types}

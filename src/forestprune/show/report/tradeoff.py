@@ -1,4 +1,4 @@
-"""The points of a path, and those of them that a reader looks for."""
+"""The points of a path, and which of them to mark."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +10,16 @@ from forestprune.select.path import Budget, PruningPath
 Call = Callable[[int, float | None], str]
 """From a number of nodes, and a shrinkage, to the command that gets such a model."""
 
-_LEAST = 3
-"""Nodes of the smallest tree."""
+_SMALLEST_TREE = 3
+"""Its nodes."""
 
 
 def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[str, Any]:
     """Return the points of a path for a chart: sizes, errors, which to mark.
 
-    Errors are 1 - R squared on rows held out if the path has them, else on the rows that it was
-    made with; `held_out` says which. A point is on the frontier if no smaller one is as good. Its
-    `call` is how to get it; None if a command cannot, because there is no tree.
+    Errors are 1 - R squared on rows held out, if there are any, else on the rows to prune with;
+    `held_out` says which. A point is on the frontier if no smaller one is as good. Its `call` is
+    how to get it; None if a command cannot, because it has no tree.
     """
     validation = path.validation
     errors = path.losses if validation is None else 1.0 - validation.scores
@@ -36,14 +36,14 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
             "standard_error": None if spread is None else float(spread[i]),
             "frontier": bool(on_frontier[i]),
             "shrinkage": path.points[i].report.get("shrinkage"),
-            "call": f"small = path[{i}]" if call is None else _called(path, i, call),
+            "call": _how_to_get(path, i, call),
         }
         for i in range(len(path))
     ]
     return {
         "held_out": validation is not None,
         "by_command": call is not None,
-        # Then what it says itself was the target, or might as well have been.
+        # Whether the target was, or might have been, the full model's own prediction.
         "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
         "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
         "points": points,
@@ -57,13 +57,15 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
     }
 
 
-def _called(path: PruningPath, place: int, call: Call) -> str | None:
-    nodes = int(path.n_nodes[place])
-    return call(nodes, path.points[place].report.get("shrinkage")) if nodes >= _LEAST else None
+def _how_to_get(path: PruningPath, place: int, call: Call | None) -> str | None:
+    if call is None:
+        return f"small = path[{place}]"
+    nodes, shrinkage = int(path.n_nodes[place]), path.points[place].report.get("shrinkage")
+    return call(nodes, shrinkage) if nodes >= _SMALLEST_TREE else None
 
 
 def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Tell for each point whether its error is below that of all that are no larger."""
+    """Tell for each point whether its error is below those of all points that are no larger."""
     by_size = np.lexsort((errors, nodes))
     sorted_errors = errors[by_size]
     before = np.minimum.accumulate(np.concatenate([[np.inf], sorted_errors[:-1]]))
@@ -75,15 +77,14 @@ def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.nd
 def marks(
     path: PruningPath, place: int, errors: np.ndarray[Any, Any]
 ) -> list[dict[str, str | int]]:
-    """Return the points to mark, by name: the one that was taken, and others worth a look."""
+    """Return the points to mark, by name: the one that was chosen, and others of interest."""
     named = {"this model": place}
     validation = path.validation
     if validation is not None:
         named["smallest within a standard error"] = path.choose(Budget(), None, True, validation)
         as_good = np.flatnonzero(errors <= 1.0 - validation.full)
         if as_good.size:
-            named["smallest as good as the full model"] = int(
-                as_good[np.argmin(path.n_nodes[as_good])]
-            )
+            smallest = as_good[np.argmin(path.n_nodes[as_good])]
+            named["smallest as good as the full model"] = int(smallest)
         named["best"] = path.choose(Budget(), None, False, validation)
     return [{"name": name, "place": index} for name, index in named.items()]

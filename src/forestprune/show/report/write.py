@@ -1,4 +1,4 @@
-"""write_report(): what there is to say about a pruned model, as one HTML file."""
+"""write_report(): a report on a pruned model, as one HTML file."""
 
 import os
 from collections.abc import Mapping
@@ -29,34 +29,32 @@ def write_report(
 ) -> Path:
     """Write a report on a pruned model: one HTML file that needs nothing beside it.
 
-    It has the trade-off to point at and click on, depths and features before and after, the trees
-    if they are not too many, and how to load the model.
+    It shows the trade-off between size and error, to explore by clicking, depths and features
+    before and after, the trees if there are not too many, and how to load the model.
 
     Parameters
     ----------
     file : str or path-like
         Where the report goes. An older one is replaced when the new one is complete.
     path : PruningPath
-        What the model was chosen from; with validation rows, so that errors are those on rows that
-        were held out.
+        The candidates; if it was validated, errors are those on the rows held out.
     pick : PrunedForest or int
-        The model that the report is about: ``path.select(...)``, ``path[i]``, or its place.
+        The model to report on: ``path.select(...)``, ``path[i]``, or its place.
     X : array-like or None
-        Rows with which the time to predict is measured, if there are any: the first 2,000.
+        Rows to measure the time to predict with, the first 2,000 of them.
     y : array-like or None
-        With `X`: what the model should predict for these rows. If neither the forest was pruned
-        with them nor the model chosen by them, this is the error to go by, and it stands first in
-        the report.
+        With `X`: what the model should predict for these rows. If they were used neither to prune
+        nor to choose, theirs is the error to go by, and it comes first in the report.
     sample_weight : array-like or None
         Weights of the rows of `X`, for the error.
     title : str or None
     options : mapping or None
-        What else should be on record, such as the options that the path was made with.
+        What else to put on record, such as the options that the path was made with.
     model_bytes : int or None
         Size of the original's file; None takes that of a file of the same kind as the small one's.
     small_file : str or path-like, or None
-        The file of the pruned model, for its size and to say how to load it. None: it is not in
-        one yet; the size is `n_bytes` of the pruned model.
+        The file of the pruned model, for its size and to say how to load it. None if there is
+        none yet; then the size is `n_bytes` of the pruned model.
 
     Returns
     -------
@@ -92,5 +90,5 @@ def write_page(file: str | os.PathLike[str], summary: dict[str, Any]) -> Path:
     """Write a summary as a page, all of it or nothing."""
     html = page(summary)
     with write_atomically(file) as target:
-        target.write(html.encode(errors="replace"))  # half a character is none
+        target.write(html.encode(errors="replace"))  # lone surrogates cannot be encoded
     return Path(file)

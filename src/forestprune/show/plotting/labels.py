@@ -1,0 +1,81 @@
+"""What drawn trees say, the same in plots and reports."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from forestprune.forest.forest import Forest
+from forestprune.select.pruned import PrunedForest
+from forestprune.show.plotting.look import aligned_number, printable, short_names, short_number
+from forestprune.text.additive import Additive, Condition, category_labels, percent, takes_missing
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """What a leaf adds, that as text and relative to the largest, and its share of the rows."""
+
+    added: float
+    text: str
+    strength: float
+    share: str | None
+
+
+class Labels:
+    """What the trees of one picture share, and what their nodes say.
+
+    Attributes
+    ----------
+    forest : Forest
+    view : Additive
+    tints : dict of int to int
+        Numbers of colours for the commonest features.
+    names : dict of int to str
+        Short names of the features that are used.
+    """
+
+    def __init__(
+        self, forest: Forest, view: Additive, trees: Sequence[int], n_tints: int, letters: int
+    ) -> None:
+        self.forest, self.view = forest, view
+        drawn = [np.arange(*forest.offsets[tree : tree + 2]) for tree in trees]
+        nodes = np.concatenate([np.empty(0, np.int64), *drawn])
+        features = Counter(int(f) for f in forest.feature[nodes] if f >= 0)
+        common = features.most_common(n_tints)
+        self.tints = {feature: number for number, (feature, _) in enumerate(common)}
+        self.names = short_names(forest, features, letters)
+        self._largest = float(np.abs(view.contributions[nodes]).max(initial=0.0))
+        self._rings = takes_missing(forest)
+
+    def has_ring(self, node: int, side: int) -> bool:
+        """Tell whether missing values go to this side of a split: 0 is left, 1 right."""
+        return self._rings and side == 1 - int(self.forest.missing_left[node])
+
+    def categories(self, condition: Condition) -> list[str]:
+        """Return the categories of a condition, such that each can be printed."""
+        return [printable(str(label)) for label in category_labels(self.forest, condition)]
+
+    def leaf(self, node: int) -> Leaf:
+        """Return what a leaf says."""
+        added, share = float(self.view.contributions[node]), float(self.view.shares[node])
+        return Leaf(
+            added,
+            aligned_number(added, self._largest),
+            abs(added) / self._largest if self._largest > 0 else 0.0,
+            None if np.isnan(share) else percent(share),
+        )
+
+
+def tree_titles(small: Any, forest: Forest, digits: int) -> list[str]:
+    """Return for each tree its number in the original, and its weight if weights differ."""
+    numbers, weights = np.arange(forest.n_trees), forest.scale
+    if isinstance(small, PrunedForest):
+        numbers, weights = small.tree_numbers, small.weights[small.tree_numbers]
+    titles = [f"tree {number}" for number in numbers]
+    # Weights that are all the same say nothing that the leaves do not.
+    if weights.size and np.ptp(weights) > 1e-9 * np.abs(weights).max():
+        told = [f", weight {short_number(weight, digits)}" for weight in weights]
+        titles = [title + weight for title, weight in zip(titles, told, strict=True)]
+    return titles

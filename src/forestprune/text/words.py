@@ -1,0 +1,137 @@
+"""A forest in words: a constant plus what each tree adds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.forest.forest import Forest
+from forestprune.options import require_count
+from forestprune.text.additive import Additive, Condition, category_labels, percent, takes_missing
+from forestprune.text.names import spoken_names
+from forestprune.text.rounding import Rounding
+
+
+def to_text(
+    forest: Forest,
+    *,
+    digits: int | None = 4,
+    output: int | None = None,
+    numbers: Sequence[int] | NDArray[np.int64] | None = None,
+) -> str:
+    """Return a forest in words, the most important tree first.
+
+    Names that are not plain words are quoted as Python quotes strings, and names that occur twice
+    are followed by the number of their column, so no two features read alike.
+
+    Parameters
+    ----------
+    forest : Forest
+    digits : int or None
+        To how many digits numbers are rounded; whole numbers are not rounded further, and
+        thresholds of a feature only as far as they stay different. None writes them exactly.
+    output : int or None
+        Which output, if there are several.
+    numbers : sequence of int, or None
+        The numbers of the trees; by default their places in the forest.
+    """
+    require_count("digits", digits, 1)
+    words = _Words(forest, Additive.of(forest, output), Rounding(forest, digits))
+    lines = words.opening()
+    for tree in words.view.order:
+        lines += ["", f"Tree {tree if numbers is None else numbers[tree]}", *words.tree(tree)]
+    return "\n".join(lines)
+
+
+class _Words:
+    def __init__(self, forest: Forest, view: Additive, rounding: Rounding) -> None:
+        self.forest, self.view, self.rounding = forest, view, rounding
+        self.names = spoken_names(forest)
+        self.missing_sentence, self.missing_meets = _missing_rule(forest)
+
+    def opening(self) -> list[str]:
+        forest, origin = self.forest, self.forest.origin
+        what = "Prediction"
+        if origin is not None and not forest.adds_up_to_y:
+            what += f" of {origin.predicts}"
+        constant = self.rounding.plain(self.view.constant)
+        if not forest.n_trees:
+            return [f"{what} = {constant}. No tree is left."]
+        trees = "one tree adds" if forest.n_trees == 1 else f"each of {forest.n_trees:,} trees adds"
+        notes = f"In brackets: share of the training rows.{self.rounding.in_words}"
+        return [f"{what} = {constant} + what {trees}.", notes, *self.missing_sentence]
+
+    def tree(self, tree: int) -> list[str]:
+        start, left_child = int(self.forest.offsets[tree]), self.forest.left
+        lines = []
+        # Trees can be deeper than Python's stack, so nodes still to come are on a stack of our own.
+        waiting: list[tuple[str, int, int]] = [("", start, 1)]
+        while waiting:
+            lead, node, depth = waiting.pop()
+            indent = "  " * depth
+            if left_child[node] < 0:
+                lines.append(indent + f"{lead} {self._leaf(node)}".lstrip())
+                continue
+            if lead:
+                lines.append(indent + lead)
+                indent, depth = indent + "  ", depth + 1
+            left = start + int(left_child[node])
+            condition = self._condition(node)
+            if left_child[left] < 0 and left_child[left + 1] < 0:
+                leaves = self._leaf(left), self._leaf(left + 1)
+                lines.append(f"{indent}{leaves[0]} if {condition}, else {leaves[1]}")
+            else:
+                waiting += [("else:", left + 1, depth), (f"if {condition}:", left, depth)]
+        return lines
+
+    def _leaf(self, node: int) -> str:
+        share = self.view.shares[node]
+        added = self.rounding.signed(float(self.view.contributions[node]))
+        return added if np.isnan(share) else f"{added} ({percent(share)})"
+
+    def _condition(self, node: int) -> str:
+        condition = Condition.of(self.forest, node)
+        text = self.names[condition.feature]
+        if condition.categories is None:
+            text = " ".join([text, *self.rounding.threshold(condition)])
+        else:
+            labels = ", ".join(repr(label) for label in category_labels(self.forest, condition))
+            text = f"{text} in {{{labels}}}"
+        if condition.missing != self.missing_meets[node]:
+            text = f"{text} {_exception(not condition.missing)}"
+        return text
+
+
+def _missing_rule(forest: Forest) -> tuple[list[str], NDArray[np.bool_]]:
+    """Return where missing values go, and for each split whether they meet its condition by that.
+
+    Libraries note for each split where a missing value would go, even if they never saw one, by
+    rules of their own. The rule with the fewest exceptions is put into words, none if there are no
+    missing values; exceptions are marked in their conditions.
+    """
+    never = np.zeros(forest.n_nodes, dtype=np.bool_)
+    splits = np.flatnonzero(forest.left >= 0)
+    if not splits.size or not takes_missing(forest):
+        return [], never
+    goes_left = forest.missing_left[splits]
+    left = forest.offsets[np.searchsorted(forest.offsets, splits, "right") - 1]
+    left += forest.left[splits]
+    more = forest.cover[left] - forest.cover[left + 1]
+    larger = never.copy()
+    larger[splits] = np.where(more == 0.0, ~goes_left, more > 0.0)  # a tie is an exception
+    rules = {
+        'to "else"': never,
+        "where the condition is met": ~never,
+        "the way of more training rows": larger,
+    }
+    where = min(rules, key=lambda rule: np.count_nonzero(rules[rule][splits] != goes_left))
+    meets = rules[where]
+    exceptions = splits[meets[splits] != goes_left]
+    words = dict.fromkeys(f'"{_exception(bool(meets[node]))}"' for node in exceptions)
+    unless = f", unless the condition says {' or '.join(words)}" if words else ""
+    return [f"A missing value goes {where}{unless}."], meets
+
+
+def _exception(meets: bool) -> str:
+    """Return what follows a condition that is an exception, if a missing value meets the rule."""
+    return "and not missing" if meets else "or missing"
