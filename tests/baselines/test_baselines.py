@@ -23,6 +23,7 @@ from strategies import cases
 
 import forestprune as fp
 from forestprune.baselines import best_trees, cost_complexity, fewer_trees, lasso
+from forestprune.solve.point import kept_mask
 
 X, y = make_friedman1(300, n_features=6, noise=1.0, random_state=0)
 X_VAL, Y_VAL = make_friedman1(200, n_features=6, noise=1.0, random_state=1)
@@ -262,7 +263,7 @@ def test_each_tree_keeps_its_best_part(case, averages, alpha):
     weights = np.ones(len(case.X)) if case.weights is None else case.weights
     left = case.y - np.array(case.forest.base)
     scale = case.forest.scale * (case.forest.n_trees if averages else 1.0)
-    kept = small.subtrees.mask(case.forest)
+    kept = kept_mask(case.forest, small.splits(case.forest))
     for i, root in enumerate(case.roots):
 
         def price(pruned, root=root, i=i, left=left):

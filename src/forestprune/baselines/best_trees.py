@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from forestprune.baselines.lasso import lasso_weights
 from forestprune.baselines.setting import Setting
 from forestprune.options import require_count, require_number
-from forestprune.polish.polisher import Polisher
+from forestprune.polish.ridge import tree_squares
 from forestprune.polish.subset.best_subset import best_subset
 from forestprune.polish.subset.exact import check_solver
+from forestprune.polish.tree_equations import TreeEquations
 from forestprune.select.pruned import PrunedForest
 from forestprune.system.threads import one_blas_thread
 
@@ -71,26 +72,24 @@ def best_trees(
     check_solver(solver)
     setting = Setting(model, X, y, sample_weight, n_jobs)
     problem, sizes = setting.problem, setting.sizes
-    polisher = Polisher(problem)
-    starts = _around_limit(lasso_weights(setting, polisher)[1], sizes, max_nodes)
-    fits = (sizes <= max_nodes) & (not setting.is_constant)
+    equations = TreeEquations(problem)
+    starts = _around_limit(lasso_weights(setting, equations)[1], sizes, max_nodes)
+    selected = setting.selection((sizes <= max_nodes) & (not setting.is_constant))
     with one_blas_thread():
-        kept, gram, moments = polisher.equations(np.where(fits, problem.depths, 0))
+        kept, gram, moments = equations.at(selected)
         solution = best_subset(
             gram / problem.variation,
             moments / problem.variation,
             sizes=sizes[kept],
             max_size=max_nodes,
-            ridge=alpha2 * polisher.full_squares[kept] / problem.variation,
+            ridge=alpha2 * tree_squares(problem)[kept] / problem.variation,
             solver=solver,
             time_limit=time_limit,
             starts=[np.flatnonzero(np.isin(kept, start)) for start in starts],
         )
         report = {name: getattr(solution, name) for name in ("solver", "status", "gap", "seconds")}
-        polished = polisher.weighted(kept, solution.weights, gram, moments, report)
-    weights = np.zeros(sizes.size)
-    weights[kept] = solution.weights
-    point = setting.point(0.0, weights, polished.intercept, report=report)
+        fitted = equations.weighted(selected, solution.weights, report)
+    point = setting.point(0.0, fitted.weights, fitted.intercept, report=report)
     return PrunedForest.of(setting.source, point)
 
 

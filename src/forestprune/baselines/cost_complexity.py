@@ -7,14 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune import kernels
 from forestprune.baselines.setting import Setting
-from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count, require_flag, require_share
-from forestprune.select.opening import checked_alphas
+from forestprune.rows.trees import by_tree, first_splits
 from forestprune.select.path import PruningPath
+from forestprune.select.routed import checked_alphas
 from forestprune.solve.contributions import Predictions
-from forestprune.solve.kept import Subtrees
-from forestprune.solve.problem import check_target
 from forestprune.system.progress import track
 
 
@@ -82,7 +80,7 @@ def cost_complexity(
         grid = np.geomspace(highest, eps * highest, n_alphas) if highest > 0.0 else np.zeros(1)
     weights, intercept = np.ones(setting.sizes.size), setting.problem.intercept
     return setting.path(
-        setting.point(float(alpha), weights, intercept, subtrees=pruning.kept(float(alpha)))
+        setting.point(float(alpha), weights, intercept, splits=pruning.kept(float(alpha)))
         for alpha in track(grid, "pruning", grid.size)
     )
 
@@ -92,27 +90,25 @@ def _node_errors(setting: Setting, average: bool, n_jobs: int | None) -> NDArray
 
     The square of the target, which all nodes that a row passes have in common, is left out.
     """
-    forest, encoding = setting.source.forest, setting.encoding
+    forest, problem = setting.source.forest, setting.problem
+    encoding, node_weights = problem.encoding, problem.node_weights
     scale = forest.scale * (forest.n_trees if average else 1.0)
     sizes, starts = setting.sizes, forest.offsets[:-1]
     roots = scale[:, np.newaxis] * forest.value[starts]
     # Values and targets are relative to the root's value, or digits would be lost to cancellation.
     value = forest.value - np.repeat(forest.value[starts], sizes, axis=0)
     value *= np.repeat(scale, sizes)[:, np.newaxis]
-    target = check_target(setting.target, encoding.n_rows, forest.n_outputs)
-    weights = encoding.sample_weight
+    target, weights = problem.target, problem.sample_weight
     if weights is None:
         weights = np.ones(encoding.n_rows)
     if average:
         middle = np.average(target, axis=1, weights=weights)
         centred = (target - middle[:, np.newaxis]) * weights
         sums = np.array([encoding.node_sums(row, n_jobs) for row in centred]).T
-        sums += encoding.node_weights[:, np.newaxis] * np.repeat(
-            middle - forest.base - roots, sizes, axis=0
-        )
+        sums += node_weights[:, np.newaxis] * np.repeat(middle - forest.base - roots, sizes, axis=0)
     else:
         sums = _sums_in_sequence(setting, target, weights, roots)
-    errors: NDArray[np.float64] = (value**2).sum(axis=1) * encoding.node_weights
+    errors: NDArray[np.float64] = (value**2).sum(axis=1) * node_weights
     errors -= 2.0 * (value * sums).sum(axis=1)
     # The mean over outputs, as in scikit-learn.
     errors /= weights.sum() * forest.n_outputs
@@ -126,10 +122,9 @@ def _sums_in_sequence(
     roots: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the residual of the trees before, and of the tree's root, summed by node."""
-    forest, encoding, problem = setting.source.forest, setting.encoding, setting.problem
+    forest, encoding = setting.source.forest, setting.problem.encoding
     sums = np.zeros((forest.n_outputs, forest.n_nodes))
-    before = Predictions(encoding, problem.steps)
-    depths, ones = np.zeros(forest.n_trees, np.int64), np.ones(forest.n_trees)
+    before, trees = Predictions(encoding, setting.problem.trees), np.arange(forest.n_trees)
     for tree in track(range(forest.n_trees), "measuring trees", forest.n_trees):
         constant = (forest.base + roots[: tree + 1].sum(axis=0))[:, np.newaxis]
         residual = (target - constant - before.values) * weights
@@ -137,8 +132,7 @@ def _sums_in_sequence(
             kernels.add_up_rows(
                 encoding.codes, row, tree, tree + 1, forest.offsets, forest.left, into
             )
-        depths[tree] = problem.depths[tree]
-        before.move_to(depths, ones)
+        before.move_to(setting.selection(trees <= tree))
     return sums.T
 
 
@@ -166,16 +160,16 @@ class _Pruning:
             cost[layer] = np.minimum(cost[layer], below)
         return cost, splits
 
-    def kept(self, alpha: float) -> Subtrees:
-        """Return what is left of the trees at `alpha`."""
+    def kept(self, alpha: float) -> NDArray[np.bool_]:
+        """Return which splits are left of the trees at `alpha`."""
         _, splits = self.best(alpha)
-        kept = np.zeros(splits.size, np.bool_)
-        kept[self._forest.offsets[:-1]] = True
+        reached = np.zeros(splits.size, np.bool_)
+        reached[self._forest.offsets[:-1]] = True
         for layer in reversed(self._layers):
-            split = layer[kept[layer] & splits[layer]]
-            kept[self._left[split]] = kept[self._left[split] + 1] = True
-        kept[self._forest.offsets[:-1]] = False
-        return Subtrees(seal(np.flatnonzero(kept)))
+            split = layer[reached[layer] & splits[layer]]
+            reached[self._left[split]] = reached[self._left[split] + 1] = True
+        kept: NDArray[np.bool_] = (reached & splits)[self._forest.left >= 0]
+        return kept
 
     def highest_alpha(self) -> float:
         """Return the smallest alpha at which no tree is left, up to rounding.
@@ -183,12 +177,11 @@ class _Pruning:
         By Dinkelbach's method: the largest ratio of a subtree's gain to its leaves.
         """
         roots, alpha = self._forest.offsets[:-1], 0.0
+        first = first_splits(self._forest.offsets)
         while True:
-            kept = self.kept(alpha).nodes
-            if not kept.size:
+            leaves = by_tree(self.kept(alpha), first)  # beyond the one that a root is
+            if not leaves.any():
                 return alpha
-            owner = np.searchsorted(roots, kept, side="right") - 1
-            leaves = np.bincount(owner, minlength=roots.size) // 2
             cost, _ = self.best(alpha)
             gain = self._errors[roots] - (cost[roots] - alpha * (leaves + 1))
             split = leaves > 0

@@ -9,9 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from forestprune.baselines.setting import Setting
 from forestprune.options import require_count, require_flag, require_number, require_share
-from forestprune.polish.polisher import Polisher
-from forestprune.select.opening import checked_alphas
+from forestprune.polish.ridge import ridge_weights
+from forestprune.polish.tree_equations import TreeEquations
 from forestprune.select.path import PruningPath
+from forestprune.select.routed import checked_alphas
 from forestprune.system.threads import one_blas_thread
 
 ROUNDING = 1e-12
@@ -83,25 +84,24 @@ def lasso(
     require_number("alpha2", alpha2)
     held_out = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     setting = Setting(model, X, y, sample_weight, n_jobs, **held_out)
-    polisher = Polisher(setting.problem)
+    equations = TreeEquations(setting.problem)
     points = []
     for alpha, weights in zip(
-        *lasso_weights(setting, polisher, alphas, n_alphas, eps), strict=True
+        *lasso_weights(setting, equations, alphas, n_alphas, eps), strict=True
     ):
-        selected = np.where(weights != 0.0, setting.problem.depths, 0)
+        selected = setting.selection(weights != 0.0)
         if refit:
-            polished = polisher.ridge(selected, alpha2)
+            fitted = ridge_weights(equations, selected, alpha2)
         else:
-            kept, gram, moments = polisher.equations(selected)
-            polished = polisher.weighted(kept, weights[kept], gram, moments, {})
-        fitted = np.where(selected > 0, polished.weights, 0.0)
-        points.append(setting.point(float(alpha), fitted, polished.intercept))
+            kept, _, _ = equations.at(selected)
+            fitted = equations.weighted(selected, weights[kept], {})
+        points.append(setting.point(float(alpha), fitted.weights, fitted.intercept))
     return setting.path(points)
 
 
 def lasso_weights(
     setting: Setting,
-    polisher: Polisher,
+    equations: TreeEquations,
     alphas: ArrayLike | None = None,
     n_alphas: int = 100,
     eps: float = 1e-4,
@@ -115,7 +115,8 @@ def lasso_weights(
     # Here, because importing it takes longer than importing all of this package.
     from sklearn.linear_model import lars_path_gram
 
-    kept, gram, moments = polisher.equations(setting.problem.depths)
+    everything = setting.selection(np.ones(setting.sizes.size, np.bool_))
+    kept, gram, moments = equations.at(everything)
     if setting.is_constant or not moments.any():
         grid = np.zeros(1) if alphas is None else checked_alphas(alphas)
         return grid, np.zeros((grid.size, setting.sizes.size))

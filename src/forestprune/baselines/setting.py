@@ -1,18 +1,20 @@
 """What all baselines begin and end with: a model, rows, and points measured on them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.forest.checks import seal
-from forestprune.select.opening import HeldOut, Opened, validated
+from forestprune.interop.source import Source
+from forestprune.rows.trees import first_splits
 from forestprune.select.path import PruningPath
-from forestprune.select.solver import Point
+from forestprune.select.routed import HeldOut, RoutedRows
+from forestprune.select.validation import validate
 from forestprune.solve.contributions import Predictions
-from forestprune.solve.kept import Subtrees
-from forestprune.solve.problem import pose
+from forestprune.solve.point import Point, kept_depths, pack_splits
 
 
 class Setting:
@@ -21,10 +23,8 @@ class Setting:
     Attributes
     ----------
     source : Source
-    encoding : Encoding
-    target : array-like of shape (m,), or (m, n_outputs)
+    rows : RoutedRows
     problem : Problem
-        For its residual, the steps of the trees, and the loss.
     sizes : int64 array of shape (n_trees,)
         Number of nodes of each tree.
     """
@@ -43,11 +43,10 @@ class Setting:
     ) -> None:
         self._held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
         self._n_jobs = n_jobs
-        opened = Opened.of(model, X, y, sample_weight, n_jobs)
-        self.source, self.encoding, self.target = opened.source, opened.encoding, opened.target
-        # Nothing is descended here, so the sketch that rule="layer" computes is not needed.
-        self.problem = pose(self.encoding, self.target, rule="subtree", n_jobs=n_jobs)
-        self._predictions = Predictions(self.encoding, self.problem.steps)
+        self.source = Source.of(model)
+        self.rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs)
+        self.problem = self.rows.problem(n_jobs)
+        self._predictions = Predictions(self.problem.encoding, self.problem.trees)
         self.sizes: NDArray[np.int64] = np.diff(self.source.forest.offsets)
 
     def is_average(self, averages: bool | None) -> bool:
@@ -58,15 +57,24 @@ class Setting:
     @property
     def total_weight(self) -> float:
         """Weight of all rows."""
-        weights = self.encoding.sample_weight
-        return float(self.encoding.n_rows if weights is None else weights.sum())
+        weights = self.problem.sample_weight
+        return float(self.problem.encoding.n_rows if weights is None else weights.sum())
 
     @property
     def is_constant(self) -> bool:
         """Whether all targets are equal up to rounding, so that no tree explains anything."""
-        target = np.asarray(self.target, dtype=np.float64)
-        spread = np.ptp(target, axis=0)
-        return bool((spread <= 1e-14 * np.abs(target).max(axis=0, initial=0.0)).all())
+        target = self.rows.target
+        spread = np.ptp(target, axis=1)
+        return bool((spread <= 1e-14 * np.abs(target).max(axis=1, initial=0.0)).all())
+
+    def selection(self, trees: NDArray[np.bool_]) -> Point:
+        """Return some whole trees, each with weight 1, as a point that is not measured."""
+        forest = self.source.forest
+        splits = np.repeat(trees, np.diff(first_splits(forest.offsets)))
+        depths = np.where(trees, forest.depths, 0)
+        weights = (depths > 0).astype(np.float64)
+        intercept = self.problem.intercept
+        return Point(0.0, pack_splits(splits), depths, weights, intercept, 0.0, 0.0)
 
     def point(
         self,
@@ -74,34 +82,38 @@ class Setting:
         weights: NDArray[np.float64],
         intercept: NDArray[np.float64],
         *,
-        subtrees: Subtrees | None = None,
+        splits: NDArray[np.bool_] | None = None,
         report: dict[str, Any] | None = None,
     ) -> Point:
         """Return the model whose trees have these weights, measured on the rows.
 
-        Trees are whole, or pruned to `subtrees`; a weight of 0 leaves a tree out.
+        Trees are whole, or keep some `splits`; a weight of 0 leaves a tree out.
         """
-        problem = self.problem
-        whole = problem.depths if subtrees is None else subtrees.depths(self.source.forest)
-        depths = np.where(weights != 0.0, whole, 0)
-        weights = np.where(depths > 0, weights, 0.0)
-        self._predictions.move_to(depths, weights, subtrees)
-        fitted = self._predictions.values + (intercept - problem.intercept)[:, np.newaxis]
-        if self.encoding.sample_weight is not None:
-            fitted = fitted * self.encoding.sample_weight
-        loss = problem.loss(problem.residual - fitted)
-        return Point(
+        problem, forest = self.problem, self.source.forest
+        stays = np.repeat(weights != 0.0, np.diff(first_splits(forest.offsets)))
+        kept = stays if splits is None else splits & stays
+        depths = kept_depths(forest, kept)
+        point = Point(
             alpha=alpha,
+            kept=pack_splits(kept),
             depths=seal(depths),
-            weights=seal(weights),
+            weights=seal(np.where(depths > 0, weights, 0.0)),
             intercept=seal(np.array(intercept)),
-            objective=loss,
-            loss=loss,
-            n_iter=0,
+            loss=np.nan,
+            objective=np.nan,
             report=report or {},
-            subtrees=subtrees,
         )
+        self._predictions.move_to(point)
+        fitted = self._predictions.values + (intercept - problem.intercept)[:, np.newaxis]
+        if problem.sample_weight is not None:
+            fitted = fitted * problem.sample_weight
+        loss = problem.unexplained(problem.residual - fitted)
+        return replace(point, loss=loss, objective=loss)
 
     def path(self, points: Iterable[Point]) -> PruningPath:
         """Return the points as a path, validated if there are rows held out."""
-        return validated(PruningPath(self.source, tuple(points)), self._held_out, self._n_jobs)
+        path = PruningPath(self.source, tuple(points))
+        if self._held_out is None:
+            return path
+        rows = self._held_out.routed(self.source, self._n_jobs)
+        return replace(path, validation=validate(rows, path.points))

@@ -14,7 +14,7 @@ from forestprune.kernels.nodes import first_leaf, first_split, largest_tree, lea
 
 @kernel
 def fill_active(some, codes, trees, chosen, offsets, node, split, leaf, inside, new_codes):
-    """Number the active nodes of some trees, and write which of their leaves each row is in.
+    """Give numbers to the active nodes of some trees, and write which leaf rows are in.
 
     Tree i's active nodes begin at offsets[i]. Writes the forest's number of each, of each active
     tree the splits and leaves in level order, and in which of these each leaf of the forest lies.

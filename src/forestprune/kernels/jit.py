@@ -27,7 +27,7 @@ def inner(function: Callable[..., Any]) -> Any:
 
 def nothing_kept(dispatcher: Any) -> bool:
     """Tell whether a kernel would have to be compiled, and its machine code could be kept."""
-    cache = getattr(dispatcher, "_cache", None)
+    cache: Any = getattr(dispatcher, "_cache", None)
     return hasattr(cache, "_cache_file") and not cache._cache_file._load_index()
 
 

@@ -221,8 +221,8 @@ def _certainly_stays(layers, cut, price, i, estimate):
     """Tell, without looking at the rows, whether tree i would not change if it were looked at.
 
     First by how far the residual has moved since the tree was last looked at; then, less crudely,
-    by where to: the sketch says by how much q_k . r has changed but for the rest. Half of `min_gain`
-    leaves room for rounding.
+    by where to: the sketch says by how much q_k . r has changed but for the rest. Half of
+    `min_gain` leaves room for rounding.
     """
     enough = 0.5 * price.min_gain
     moved = cut.moved[0] - cut.moved_then[i, 0]

@@ -1,5 +1,4 @@
-"""The leaves of pruned trees: which nodes they are, and in which of them the rows of a leaf of the
-unpruned tree are.
+"""The leaves of pruned trees: which nodes they are, and what rows are in them.
 
 As columns of a matrix A they are 1 where a row is in the leaf, else 0. That matrix is never built.
 """
@@ -10,7 +9,7 @@ from forestprune.kernels.nodes import first_leaf, first_split, leaves_of, splits
 
 @inner
 def number_leaves(trees, kept, i, leaves, leaf_of, node_leaf):
-    """Number the leaves of tree i if it keeps the splits `kept` of all; return how many there are.
+    """Give numbers to the leaves of tree i if it keeps the splits `kept`; return how many.
 
     Writes their nodes into `leaves`, rising, and into leaf_of[rank] the number of the one that the
     rows of an unpruned leaf are in. A lone root is no leaf. `node_leaf` is scratch for its nodes.
@@ -40,7 +39,7 @@ def number_leaves(trees, kept, i, leaves, leaf_of, node_leaf):
 
 @kernel
 def number_all_leaves(trees, some, kept, scratch, leaves, n_leaves, leaf_of):
-    """Number the leaves of some trees: see `number_leaves`. Each begins where its leaves do."""
+    """Give numbers to the leaves of some trees, each from where its unpruned leaves begin."""
     for i in some:
         first, last = first_leaf(trees.offsets[i], i), first_leaf(trees.offsets[i + 1], i + 1)
         n_leaves[i] = number_leaves(

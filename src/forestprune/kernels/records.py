@@ -1,6 +1,7 @@
-"""The arrays that kernels read and write together. Tree i owns the nodes offsets[i]..offsets[i + 1].
+"""The arrays that kernels read and write together.
 
-Nodes, splits and leaves of a tree are counted from its root, in level order: see nodes.py.
+Tree i owns the nodes offsets[i]..offsets[i + 1]. Nodes, splits and leaves of a tree are counted
+from its root, in level order: see nodes.py.
 """
 
 from typing import NamedTuple

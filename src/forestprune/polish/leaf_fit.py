@@ -57,7 +57,7 @@ class Leaves:
         counts = np.zeros(n_trees, np.int64)
         kernels.number_all_leaves(trees, present, kept, scratch, leaves, counts, leaf_of)
         starts = np.cumsum(counts) - counts
-        group = np.repeat(starts, np.diff(first)) + leaf_of
+        group = np.repeat(starts, np.diff(first)) + leaf_of.astype(np.int64)
         owner = np.repeat(np.arange(n_trees), counts)
         within = np.arange(owner.size) - starts[owner]
         node = trees.offsets[owner] + leaves[first[owner] + within]

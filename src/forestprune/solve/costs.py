@@ -1,4 +1,4 @@
-"""What keeping nodes or layers costs, as a share of the cost of everything: the option weighting."""
+"""What keeping nodes or layers costs, over the cost of everything: the option weighting."""
 
 from itertools import pairwise
 

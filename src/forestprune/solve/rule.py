@@ -35,7 +35,7 @@ class Rule(ABC):
     order: Order
     searches: bool = False
 
-    @staticmethod
+    @staticmethod  # noqa: B027 - most need nothing
     def prepare(forest: Forest, n_jobs: int | None) -> None:
         """Do what can be done before rows are known, while they are routed."""
 
@@ -66,17 +66,22 @@ class Rule(ABC):
         Returns how many changed, and how many were looked at.
         """
 
-    def begin(self, alpha: float, order: Order) -> None:
+    def begin(self, alpha: float, order: Order) -> None:  # noqa: B027 - most need nothing
         """Prepare for sweeps over some trees at an alpha."""
 
-    def refine(self, alpha: float, order: Order, max_sweeps: int) -> tuple[int, int]:
+    def refine(  # by default there is nothing to do
+        self,
+        alpha: float,  # noqa: ARG002
+        order: Order,  # noqa: ARG002
+        max_sweeps: int,  # noqa: ARG002
+    ) -> tuple[int, int]:
         """Improve trees that are kept, once some have changed.
 
         Returns how many sweeps that took, and how many trees were looked at.
         """
         return 0, 0
 
-    def holds(self, alpha: float, order: Order) -> bool:
+    def holds(self, alpha: float, order: Order) -> bool:  # noqa: ARG002
         """Tell, after a sweep without a change, whether really no tree can improve.
 
         A rule whose sweeps leave something out looks at that now; if something gains, sweeps to
@@ -96,5 +101,7 @@ class Rule(ABC):
     def move_to(self, point: Point) -> None:
         """Keep what `point` keeps."""
 
-    def search(self, descent: "Descent", alpha: float, max_iter: int, *, on_path: bool) -> None:
+    def search(  # noqa: B027 - most need nothing
+        self, descent: "Descent", alpha: float, max_iter: int, *, on_path: bool
+    ) -> None:
         """Look for something better around a solution that no single tree can improve."""

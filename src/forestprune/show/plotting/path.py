@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forestprune.select.path import Budget, PruningPath
+from forestprune.select.budget import Budget
+from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting import look
 

@@ -133,8 +133,8 @@ def _error(
     if X is not None and y is not None:
         from sklearn.metrics import r2_score
 
-        rows = path.source.transform(X)
-        target = path.source.target(rows, y)
+        path.source.check_target(y)
+        rows, target = path.source.transform(X), y
         options = {"sample_weight": sample_weight, "multioutput": "variance_weighted"}
         full, scored = (
             float(r2_score(target, forest.predict(rows), **options))

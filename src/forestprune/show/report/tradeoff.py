@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from forestprune.select.path import Budget, PruningPath
+from forestprune.select.budget import Budget
+from forestprune.select.path import PruningPath
 
 Call = Callable[[int, float | None], str]
 """From a number of nodes, and a shrinkage, to the command that gets such a model."""
