@@ -6,9 +6,8 @@ from conftest import INTERPRETED
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
+from small_problems import begun, pose, shrinkages
 from strategies import alphas, cases
-from test_subtrees import pose, shrinkages
-from test_trunks import begun
 
 from forestprune import Forest, encode, kernels
 from forestprune.solve import problem

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
+from small_problems import pose
 from strategies import alphas, cases
-from test_subtrees import pose
 
 from forestprune import Forest, encode
 from forestprune.solve import problem

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from small_problems import pose, shrinkages
 from strategies import alphas, cases
 
 from forestprune import Forest, encode
@@ -25,7 +26,6 @@ from forestprune.solve.subtrees import descent as subtree_descent
 from forestprune.solve.subtrees.descent import SubtreeDescent
 
 ROWS, TREES = (30, 6) if INTERPRETED else (150, 30)
-shrinkages = st.sampled_from([None, 0.0, 0.5, 10.0])
 TOLERANCE = 1e-10
 
 
@@ -35,17 +35,6 @@ def _exact(monkeypatch):
     monkeypatch.setattr(problem, "VALUE_TOLERANCE", TOLERANCE)
     monkeypatch.setattr(subtree_descent, "LARGE", 0)
     monkeypatch.setattr(subtree_descent, "MANY_ROWS", 0)
-
-
-def pose(case, shrinkage, node_costs=None):
-    return problem.pose(
-        encode(case.forest, case.X, sample_weight=case.weights),
-        case.y,
-        rule="subtree",
-        weighting="node" if node_costs is None else node_costs,
-        refit=shrinkage is not None,
-        shrinkage=shrinkage or 0.0,
-    )
 
 
 def node_costs_of(data, forest):
