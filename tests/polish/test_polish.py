@@ -99,8 +99,6 @@ def test_ridge_solves_its_equations_for_one_cut_after_another(case, data, alpha2
             ]
         )
         _, weights, intercept = least_squares(case, depths, alpha2 * full[kept])
-        wanted = np.ones(depths.size)
-        wanted[kept] = weights
         # Weights of trees that add next to nothing are not determined; predictions are.
         _, Q = columns(case, depths)
         outputs = case.y.shape[1]

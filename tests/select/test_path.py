@@ -318,6 +318,8 @@ def test_damaged_paths_are_refused(path, tmp_path, name, change):
     path.save(tmp_path / "path.npz")
     with np.load(tmp_path / "path.npz") as archive:
         arrays = dict(archive)
+    np.savez(tmp_path / "path.npz", **arrays)
+    assert len(PruningPath.load(tmp_path / "path.npz")) == len(path)
     arrays[name] = change(arrays[name])
     np.savez(tmp_path / "path.npz", **arrays)
     with pytest.raises(fp.InvalidForestError, match="does not hold a pruning path"):

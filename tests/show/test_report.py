@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import (
@@ -453,7 +454,7 @@ def test_names_of_features_stay_text(tmp_path, data):
     assert {entry["name"] for entry in data_in(text)["features"]["shown"]} >= set(names[:3])
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     st.lists(st.text() | st.sampled_from(AWKWARD), min_size=4, max_size=4, unique=True),
 )
