@@ -8,6 +8,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: .venv/.demo
 	$(BIN)/python -m forestprune demo --out build/demo --force
 
+# Where two processes share two cores, threads of libraries that wait for each other only cost time.
+test test-all test-oldest: export OMP_NUM_THREADS = 1
+
 # Every behaviour, in minutes. Kernels are compiled while types are checked: by then pytest's two
 # processes find them compiled. If that fails, the tests will tell why.
 test: .venv/.test

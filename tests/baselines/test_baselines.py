@@ -287,7 +287,9 @@ def _pruned(root, mask):
 
 @pytest.mark.parametrize("model", [forest(7, max_depth=3), boosting(7)], ids=["average", "sum"])
 @pytest.mark.parametrize("solver", ["heuristic", "scip"])
-@pytest.mark.parametrize("max_nodes", [14, 20, 33, 47, 70])
+@pytest.mark.parametrize(
+    "max_nodes", [20, 47, *(pytest.param(most, marks=pytest.mark.long) for most in (14, 33, 70))]
+)
 @pytest.mark.parametrize("alpha2", [0.0, 0.2])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_best_trees_are_those_of_enumeration(model, solver, max_nodes, alpha2, weighted):
