@@ -80,6 +80,7 @@ DATA_ONLY = [
 ]
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files are not tried first")
 @pytest.mark.parametrize(
     ("library", "ending"),

@@ -114,6 +114,7 @@ def test_what_the_arrays_say_is_what_the_models_are(path):
 @pytest.mark.parametrize("options", [{}, {"polish": "ridge"}, {"joint": "ridge"}])
 def test_objectives_can_be_recomputed_from_the_model(model, options):
     path = fp.prune_path(model, X, Y, n_alphas=8, rule="layer", **options)
+    assert len(path) > 4
     forest = fp.Forest.from_model(model)
     sizes = forest.layer_sizes()
     up_to = np.concatenate([np.zeros((forest.n_trees, 1)), np.cumsum(sizes, axis=1)], axis=1)

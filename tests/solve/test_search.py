@@ -105,7 +105,7 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
         assert alone.objective <= cold + 1e-9
 
 
-@given(cases(joint=(None,), most_outputs=1), alphas)
+@given(cases(joint=(None,), min_trees=1, max_outputs=1), alphas)
 def test_the_literal_algorithm_minimises_the_same_objective(case, alpha):
     assume(any(case.depths))
     case.weights = None

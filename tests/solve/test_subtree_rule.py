@@ -307,6 +307,7 @@ def test_budgets_of_trees_and_nodes_together(rule, polish):
 def test_objectives_can_be_recomputed_from_the_model(model, way):
     weights = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
     path = fp.prune_path(model, X, Y, n_alphas=8, sample_weight=weights, **way)
+    assert len(path) > 4
     forest = fp.Forest.from_model(model)
     roots = np.repeat(forest.value[forest.offsets[:-1]], np.diff(forest.offsets), axis=0)
     origin = ((forest.value - roots) * np.repeat(forest.scale, np.diff(forest.offsets))[:, None])[

@@ -223,7 +223,7 @@ def test_lazy_sweeps_end_where_eager_ones_do_on_any_forest(case, alpha, shrinkag
             np.testing.assert_array_equal(now, then)
 
 
-@given(case=cases(), shrinkage=shrinkages, data=st.data())
+@given(case=cases(min_trees=1), shrinkage=shrinkages, data=st.data())
 def test_the_highest_alpha_is_where_the_first_tree_enters(case, shrinkage, data):
     costs = node_costs_of(data, case.forest)
     descent = SubtreeDescent(pose(case, shrinkage, costs))
