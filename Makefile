@@ -17,7 +17,9 @@ test: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/check_imports.py
-	@$(BIN)/python tests/compile_kernels.py & $(BIN)/mypy; status=$$?; wait; exit $$status
+	@$(BIN)/python tests/compile_kernels.py deep & \
+	  $(BIN)/python tests/compile_kernels.py shallow two & \
+	  $(BIN)/mypy; status=$$?; wait; exit $$status
 	$(BIN)/python -m pytest -n 2
 
 # What `make test` leaves out: pages and pictures, the browser, the paper's experiments, many more

@@ -83,7 +83,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("weighting", ["node", "depth"])
-@pytest.mark.parametrize("data", ["friedman", "linear"])
+@pytest.mark.parametrize("data", ["friedman", pytest.param("linear", marks=pytest.mark.long)])
 def test_never_worse_than_the_literal_algorithm(name, weighting, data):
     if data == "friedman":
         X, y = make_friedman1(200, noise=1.0, random_state=0)
