@@ -131,8 +131,12 @@ def test_searching_never_makes_it_worse(case, alpha):
         search(descent)
         after = descent.solution(alpha)
         assert after.objective <= before + 1e-12
+        # What trees add is known to 16 digits, which shows where targets hardly vary beside it.
+        value, scale = case.forest.value, after.weights * case.forest.scale
+        size = np.abs(value).max(initial=0.0) * np.abs(scale).sum()
+        digits = 10 * np.finfo(float).eps * size / np.sqrt(descent.problem.variation)
         assert after.objective == pytest.approx(
-            naive.objective(case, after.depths, after.weights, alpha), rel=1e-9, abs=1e-12
+            naive.objective(case, after.depths, after.weights, alpha), rel=1e-9, abs=1e-12 + digits
         )
 
 
