@@ -3,23 +3,35 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-oldest docs bench frontier paper clean
+.PHONY: demo test test-all test-oldest docs bench frontier paper clean
 
 demo: .venv/.demo
 	$(BIN)/python -m forestprune demo --out build/demo --force
 
+# Where two processes share two cores, threads of libraries that wait for each other only cost time.
+test test-all test-oldest: export OMP_NUM_THREADS = 1
+
+# Every behaviour, in minutes. Kernels are compiled while types are checked: by then pytest's two
+# processes find them compiled. If that fails, the tests will tell why.
 test: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/python tools/check_imports.py
+	@$(BIN)/python tests/compile_kernels.py deep & \
+	  $(BIN)/python tests/compile_kernels.py shallow two & \
+	  $(BIN)/mypy; status=$$?; wait; exit $$status
 	$(BIN)/python -m pytest -n 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests
+
+# What `make test` leaves out: pages and pictures, the browser, the paper's experiments, many more
+# cases of what is drawn or enumerated, and the kernels interpreted. About half an hour.
+test-all: .venv/.test docs demo
+	FORESTPRUNE_TESTS=deep $(BIN)/python -m pytest -n 2 -m "long or deep or hypothesis"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m "" tests
 
 # skl2onnx is left out: its old versions need older versions of more than the package does. And what
 # pages show is what the newest libraries give: the models that older ones train are others.
 test-oldest: .venv-oldest/.done
-	.venv-oldest/bin/python -m pytest -n 2 --ignore tests/interop/test_onnx.py --ignore tests/docs/test_pages.py
+	.venv-oldest/bin/python -m pytest -n 2 -m "" --ignore tests/interop/test_onnx.py --ignore tests/docs/test_pages.py
 
 # Into build/site, to be read without a server or a network. A warning is an error.
 docs: .venv/.docs

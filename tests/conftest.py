@@ -1,13 +1,12 @@
-"""How hard the tests look: compiled they draw many cases, interpreted a few small ones."""
+"""What is run: `effort` says how many cases are drawn, and the marker `long` what can wait."""
 
 import os
 
+from effort import EXAMPLES, INTERPRETED
 from hypothesis import HealthCheck, settings
 
-INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-
-# Interpreted, a kernel takes a thousand times as long. What is about the kernels themselves is run
-# on small cases; what goes through them from the outside is left to the compiled run.
+# What is about the kernels themselves is run interpreted too; what goes through them from the
+# outside is left to the compiled run.
 collect_ignore = []
 if INTERPRETED:
     collect_ignore += ["api", "baselines", "benchmarks", "cli", "docs", "select", "show"]
@@ -22,7 +21,7 @@ if INTERPRETED:
 
 settings.register_profile(
     "forestprune",
-    max_examples=25 if INTERPRETED else 100,
+    max_examples=EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("CI") is not None,

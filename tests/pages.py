@@ -133,7 +133,7 @@ def run_page(page):
                 raise PageError(f"{where}: no Python block before this one has printed it")
             _compare(block.text, printed, block.tolerance, where)
         elif block.language in ("sh", "console"):
-            for command, shown in _commands(block, where):
+            for command, shown in commands_of(block, where):
                 if not block.runs:
                     check_call(command, where)
                     continue
@@ -158,7 +158,7 @@ def _run_python(block, namespace, page, where):
     return printed.getvalue()
 
 
-def _commands(block, where):
+def commands_of(block, where):
     """Return the commands of a block, each with what is shown of its output."""
     text = block.text.replace("\\\n", " ")
     if block.language == "sh":

@@ -67,10 +67,11 @@ def raw_tree(root, shuffle=None):
 
 
 @st.composite
-def forests(draw, max_trees=3, depth=3, categorical=True):
+def forests(draw, max_trees=3, depth=3, categorical=True, *, min_trees=0, max_outputs=2):
     """Draw linked trees and the Forest made of them."""
-    outputs = draw(st.integers(1, 2))
-    roots = draw(st.lists(nodes(depth, outputs, categorical), max_size=max_trees))
+    outputs = draw(st.integers(1, max_outputs))
+    tree = nodes(depth, outputs, categorical)
+    roots = draw(st.lists(tree, min_size=min_trees, max_size=max_trees))
     random = draw(st.randoms(use_true_random=False))
     raw = [raw_tree(root, random.shuffle) for root in roots]
     forest = build_forest(
@@ -162,9 +163,9 @@ class Case:
 
 
 @st.composite
-def cases(draw, max_trees=3, depth=3, joint=(None, "ridge", "subset")):
+def cases(draw, max_trees=3, depth=3, joint=(None, "ridge", "subset"), **options):
     """Draw a forest whose leaves have something to do with the targets, and how to prune it."""
-    roots, forest = draw(forests(max_trees=max_trees, depth=depth))
+    roots, forest = draw(forests(max_trees=max_trees, depth=depth, **options))
     X = draw(rows())
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     noise = draw(st.sampled_from([0.0, 0.1, 3.0]))

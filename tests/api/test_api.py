@@ -112,7 +112,8 @@ def test_tolerance_and_one_standard_error_choose_on_validation_rows():
     assert r2_score(Y_VAL, close.predict(X_VAL)) >= full - 0.01
     assert r2_score(Y_VAL, loose.predict(X_VAL)) >= full - 0.2
     assert loose.n_nodes < close.n_nodes
-    assert fp.prune(FOREST, X, Y, one_standard_error=True, **held_out).n_nodes > 0
+    near, best = (fp.prune(FOREST, X, Y, one_standard_error=se, **held_out) for se in (True, False))
+    assert 0 < near.n_nodes < best.n_nodes
 
 
 def test_picking_the_best_few_trees():
@@ -443,6 +444,7 @@ def test_trees_that_are_constant_on_the_rows_are_polished_away():
     near = np.flatnonzero((X[:, 3] < 0.4) & (X[:, 0] < 0.5))
     for seed in range(6):
         rows = np.random.default_rng(seed).permutation(near)[:25]
+        assert any(np.ptp(tree.predict(X[rows])) == 0.0 for tree in model.estimators_[:, 0])
         for options in ({"polish": "subset"}, {"polish": "ridge", "alpha2": 0.0}):
             small = fp.prune(model, X[rows], Y[rows], alpha=0.01, **options)
             loss = 1 - r2_score(Y[rows], small.predict(X[rows]))

@@ -23,7 +23,7 @@ from strategies import cases
 
 import forestprune as fp
 from forestprune.baselines import best_trees, cost_complexity, fewer_trees, lasso
-from forestprune.solve.point import kept_mask
+from forestprune.solve.point import kept_mask as mask_of
 
 X, y = make_friedman1(300, n_features=6, noise=1.0, random_state=0)
 X_VAL, Y_VAL = make_friedman1(200, n_features=6, noise=1.0, random_state=1)
@@ -178,7 +178,8 @@ def test_lasso_of_trees_that_are_the_same(sign):
     _, expected, _ = lasso_path(one_each - middle, y - y.mean(), alphas=path.alphas, tol=1e-10)
     for small, beta in zip(path, expected.T, strict=True):
         said = y.mean() + (one_each - middle) @ beta
-        np.testing.assert_allclose(small.predict(X), said, atol=1e-4)
+        # Its gap is at most 1e-6 of the variation, and so are half the squares of this.
+        assert np.mean((small.predict(X) - said) ** 2) <= 2e-6 * y.var()
 
 
 def test_nothing_is_selected_for_a_constant_target():
@@ -263,7 +264,7 @@ def test_each_tree_keeps_its_best_part(case, averages, alpha):
     weights = np.ones(len(case.X)) if case.weights is None else case.weights
     left = case.y - np.array(case.forest.base)
     scale = case.forest.scale * (case.forest.n_trees if averages else 1.0)
-    kept = kept_mask(case.forest, small.splits(case.forest))
+    kept = mask_of(case.forest, small.splits(case.forest))
     for i, root in enumerate(case.roots):
 
         def price(pruned, root=root, i=i, left=left):
@@ -290,7 +291,9 @@ def _pruned(root, mask):
 
 @pytest.mark.parametrize("model", [forest(7, max_depth=3), boosting(7)], ids=["average", "sum"])
 @pytest.mark.parametrize("solver", ["heuristic", "scip"])
-@pytest.mark.parametrize("max_nodes", [14, 20, 33, 47, 70])
+@pytest.mark.parametrize(
+    "max_nodes", [20, 47, *(pytest.param(most, marks=pytest.mark.long) for most in (14, 33, 70))]
+)
 @pytest.mark.parametrize("alpha2", [0.0, 0.2])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_best_trees_are_those_of_enumeration(model, solver, max_nodes, alpha2, weighted):

@@ -47,7 +47,6 @@ def settings(tmp_path, monkeypatch):
 @pytest.mark.parametrize("model", ["bagging", "boosting"])
 @pytest.mark.parametrize("protocol", protocols.PROTOCOLS)
 def test_who_sees_which_rows(protocol, model):
-    table = sets.load(None, "diabetes").first(200)
     # The first column tells rows apart, whatever it is scaled by.
     table = sets.Table(
         "numbered", np.arange(200.0)[:, np.newaxis], np.sqrt(np.arange(200.0)), ["n"]
@@ -145,6 +144,7 @@ def _adds(forest, i, depth, X):
 # All of it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "reporter"), [(bagging, bagging_report), (boosting, boosting_report)]
 )
@@ -158,11 +158,13 @@ def test_a_quick_run(module, reporter, settings, monkeypatch):
     budget = rows[rows.by.isin(["budget", "50", "100", "1000", "5000", "of best"])]
     if module is boosting:
         limited = budget[budget.by != "of best"]
+        assert set(limited.by) == {"50", "100", "1000", "5000"}
         assert (limited.nodes <= limited.by.astype(int)).all()
     # Within what the paper's method has, at each phi or at its best.
     keys = [*compare.UNIT, "phi" if module is bagging else "by"]
     limited = budget[budget.by.isin(["budget", "of best"])]
     most = limited[limited.method == "layer + ridge"].set_index(keys).nodes.rename("most")
+    assert set(limited.method) == set(compare.ORDER)
     assert (limited.join(most, on=keys).eval("nodes <= most")).all()
     lines = reporter.report(settings)
     name = "bagging" if module is bagging else "boosting"
@@ -195,6 +197,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
     assert table.square.tolist()[::2] == [1, 4, 9, 16]
 
 
+@pytest.mark.long
 def test_the_command(tmp_path):
     """Run as a script, it finds its modules, and makes one page of what there is."""
     script = Path(run.__file__)

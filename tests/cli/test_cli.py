@@ -1945,7 +1945,13 @@ def test_a_process_for_machines(shop, tmp_path):
     assert [line.split(":")[0] for line in stderr.splitlines()] == ["forestprune"] * 2
 
 
-@pytest.mark.parametrize("model", ["xgboost.ubj", "xgboost.json", "lightgbm.txt", "catboost.cbm"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("xgboost.ubj", "catboost.cbm"),
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("xgboost.json", "lightgbm.txt")),
+    ],
+)
 def test_libraries_do_not_talk_past_us(model, shop, tmp_path):
     need(model.partition(".")[0], "")
     content = (shop / model).read_bytes()

@@ -106,6 +106,7 @@ def test_compiling_has_a_line_of_its_own_if_there_was_any(
     assert text.startswith("Compiling, once for each installation, took 21 s.\n") == bool(said)
 
 
+@pytest.mark.long
 def test_nothing_is_compiled_while_something_is_timed(tmp_path):
     call = [sys.executable, "-c", COMPILED, str(demo.ENOUGH_TREES + 5)]
     result = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -13,6 +13,7 @@ from pages import (
     PageError,
     blocks_of,
     check_call,
+    commands_of,
     options_of,
     run_command,
     run_page,
@@ -35,6 +36,7 @@ def folder(tmp_path, monkeypatch):
         yield tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_shows_is_so(page, folder):
     run_page(page)
@@ -42,6 +44,20 @@ def test_what_a_page_shows_is_so(page, folder):
     shown = re.findall(r"\]\(pictures/([\w-]+\.png)\)", page.read_text(encoding="utf-8"))
     assert {path.name for path in folder.glob("*.png")} == set(shown)
     assert all((ROOT / "docs" / "pictures" / name).is_file() for name in shown)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_shows_could_be_run(page):
+    """What can be said without running it: names, commands, options, targets and files exist."""
+    for block in blocks_of(page):
+        where = f"{page.name}:{block.line}"
+        if block.language == "python":
+            compile(block.text, where, "exec")
+            check_names(block.text)
+        elif block.language in ("sh", "console"):
+            for command, _ in commands_of(block, where):
+                check = check_call if re.match(r"forestprune \w", command) else run_command
+                check(command, where)
 
 
 def test_pages_have_something_to_run():

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import INTERPRETED
+from effort import examples
 from exported import predicts_alone
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -153,7 +154,7 @@ def extremes(forest, X):
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8 if INTERPRETED else 25)
+@settings(max_examples=8 if INTERPRETED else examples(25))
 @given(data=st.data())
 def test_in_and_out_predict_what_the_library_does(kind, data):
     model, X = data.draw(fitted(kind))
@@ -177,7 +178,7 @@ def test_in_and_out_predict_what_the_library_does(kind, data):
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8 if INTERPRETED else 25)
+@settings(max_examples=8 if INTERPRETED else examples(25))
 @given(data=st.data())
 def test_whatever_is_left_predicts_the_same_outside(kind, data, tmp_path_factory):
     model, X = data.draw(fitted(kind))
@@ -193,7 +194,7 @@ def test_whatever_is_left_predicts_the_same_outside(kind, data, tmp_path_factory
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8 if INTERPRETED else 20)
+@settings(max_examples=8 if INTERPRETED else examples(20))
 @given(data=st.data())
 def test_splits_get_their_values_from_their_leaves(kind, data):
     model, _ = data.draw(fitted(kind))

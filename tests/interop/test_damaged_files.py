@@ -12,11 +12,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from effort import DEEP
 from test_cli import MODELS, friedman, need, shop  # noqa: F401
 
 import forestprune as fp
 
-ROUNDS = 12
+ROUNDS = 60 if DEEP else 12
 """Accidents that happen to each kind of file."""
 
 # Copies of one process, each for a file: to start a new one takes longer than to read a file.
@@ -71,6 +72,7 @@ def damaged(content, seed):
 
 
 # A damaged pickle can do anything, also end the process: --trust is said by those who know.
+SOME = [("sklearn", "npz"), ("lightgbm", "txt")]
 DATA_ONLY = [
     (library, ending)
     for library, ending in MODELS
@@ -78,8 +80,15 @@ DATA_ONLY = [
 ]
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files are not tried first")
-@pytest.mark.parametrize(("library", "ending"), DATA_ONLY, ids=["-".join(p) for p in DATA_ONLY])
+@pytest.mark.parametrize(
+    ("library", "ending"),
+    [
+        pytest.param(*kind, id="-".join(kind), marks=() if kind in SOME else pytest.mark.long)
+        for kind in DATA_ONLY
+    ],
+)
 def test_damaged_files_get_one_line_each(library, ending, shop, tmp_path):  # noqa: F811
     need(library, ending)
     need(library, "skops")

@@ -15,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import INTERPRETED
+from effort import examples
 from exported import predicts_alone
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -142,7 +143,7 @@ def tables(draw, categorical=()):
 
 
 @pytest.mark.parametrize("name", BOOSTERS)
-@settings(max_examples=5 if INTERPRETED else 20)
+@settings(max_examples=5 if INTERPRETED else examples(20))
 @given(data=st.data())
 def test_in_and_out_predict_what_the_library_does(name, data):
     params = BOOSTERS[name]
@@ -166,7 +167,7 @@ def test_in_and_out_predict_what_the_library_does(name, data):
 
 
 @pytest.mark.parametrize("name", BOOSTERS)
-@settings(max_examples=5 if INTERPRETED else 20)
+@settings(max_examples=5 if INTERPRETED else examples(20))
 @given(data=st.data())
 def test_pruned_models_predict_what_the_pruned_forest_does(name, data):
     params = BOOSTERS[name]

@@ -12,6 +12,7 @@ import naive
 import numpy as np
 import pandas as pd
 import pytest
+from effort import examples
 from exported import predicts_alone
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,7 +131,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_in_and_out_predict_what_the_library_does(name, data):
     model, X = data.draw(fitted(name))
@@ -150,7 +151,7 @@ def test_in_and_out_predict_what_the_library_does(name, data):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_pruned_models_predict_what_the_pruned_forest_does(name, data):
     model, X = data.draw(fitted(name))
@@ -171,7 +172,7 @@ def test_pruned_models_predict_what_the_pruned_forest_does(name, data):
 
 
 @pytest.mark.parametrize("name", TREES)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_partial_sums_are_the_native_trees_cut_in_place(name, data):
     model, X = data.draw(fitted(name))
@@ -186,7 +187,7 @@ def test_partial_sums_are_the_native_trees_cut_in_place(name, data):
 
 
 @pytest.mark.parametrize("name", ["boosting, absolute error", "boosting, huber"])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_other_losses_get_split_values_from_their_leaves(name, data):
     forest = fp.Forest.from_model(data.draw(fitted(name))[0])

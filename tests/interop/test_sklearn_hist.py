@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import INTERPRETED
+from effort import examples
 from exported import predicts_alone
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -113,7 +114,7 @@ def some_mask(forest, draw):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_in_and_out_predict_what_the_library_does(name, data):
     model, X = data.draw(fitted(name))
@@ -131,7 +132,7 @@ def test_in_and_out_predict_what_the_library_does(name, data):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_pruned_models_predict_what_the_pruned_forest_does(name, data):
     model, X = data.draw(fitted(name))
@@ -158,7 +159,7 @@ def test_pruned_models_predict_what_the_pruned_forest_does(name, data):
 
 
 @pytest.mark.parametrize("name", ["squared error", "absolute error"])
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_splits_are_the_average_of_their_leaves(name, data):
     forest = fp.Forest.from_model(data.draw(fitted(name))[0])
@@ -204,7 +205,7 @@ def tables(draw):
     return pd.DataFrame(train), y, pd.DataFrame(test)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_categories_go_where_the_library_sends_them(data):
     train, y, test = data.draw(tables())

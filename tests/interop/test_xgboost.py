@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from effort import examples
 from exported import predicts_alone
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -157,7 +158,7 @@ def trees_of(model):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_in_and_out_predict_what_the_library_does(name, data):
     model, X = data.draw(fitted(name))
@@ -201,7 +202,7 @@ def pruned(draw, forest):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_pruned_models_predict_what_the_pruned_forest_does(name, data):
     model, X = data.draw(fitted(name))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
+from forestprune.solve.layers.steps import tree_steps
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
@@ -16,7 +17,6 @@ from forestprune import Forest, encode
 from forestprune.polish import polisher as polish
 from forestprune.polish.polisher import Polisher
 from forestprune.solve.contributions import Predictions
-from forestprune.solve.layers.steps import tree_steps
 from forestprune.solve.problem import pose
 
 
@@ -99,8 +99,6 @@ def test_ridge_solves_its_equations_for_one_cut_after_another(case, data, alpha2
             ]
         )
         _, weights, intercept = least_squares(case, depths, alpha2 * full[kept])
-        wanted = np.ones(depths.size)
-        wanted[kept] = weights
         # Weights of trees that add next to nothing are not determined; predictions are.
         _, Q = columns(case, depths)
         outputs = case.y.shape[1]

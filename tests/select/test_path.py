@@ -4,6 +4,8 @@ import joblib
 import naive
 import numpy as np
 import pytest
+from forestprune.select.scoring import Validation
+from forestprune.solve.layers.descent import Descent
 from hypothesis import given
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import (
@@ -20,9 +22,7 @@ import forestprune as fp
 from forestprune.options import Options
 from forestprune.select.path import Budget, PruningPath
 from forestprune.select.pruned import file_size
-from forestprune.select.scoring import Validation
 from forestprune.select.solver import Solver
-from forestprune.solve.layers.descent import Descent
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
 X_VAL, Y_VAL = make_friedman1(200, noise=1.0, random_state=1)
@@ -114,6 +114,7 @@ def test_what_the_arrays_say_is_what_the_models_are(path):
 @pytest.mark.parametrize("options", [{}, {"polish": "ridge"}, {"joint": "ridge"}])
 def test_objectives_can_be_recomputed_from_the_model(model, options):
     path = fp.prune_path(model, X, Y, n_alphas=8, rule="layer", **options)
+    assert len(path) > 4
     forest = fp.Forest.from_model(model)
     sizes = forest.layer_sizes()
     up_to = np.concatenate([np.zeros((forest.n_trees, 1)), np.cumsum(sizes, axis=1)], axis=1)
@@ -318,6 +319,8 @@ def test_damaged_paths_are_refused(path, tmp_path, name, change):
     path.save(tmp_path / "path.npz")
     with np.load(tmp_path / "path.npz") as archive:
         arrays = dict(archive)
+    np.savez(tmp_path / "path.npz", **arrays)
+    assert len(PruningPath.load(tmp_path / "path.npz")) == len(path)
     arrays[name] = change(arrays[name])
     np.savez(tmp_path / "path.npz", **arrays)
     with pytest.raises(fp.InvalidForestError, match="does not hold a pruning path"):

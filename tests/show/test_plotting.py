@@ -9,6 +9,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from effort import examples
 from hand_made import AWKWARD, built, leaf, split
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -475,7 +476,7 @@ def test_letters_shrink_in_small_axes(small):
 
 
 @given(forests(), st.lists(st.sampled_from(AWKWARD), min_size=3, max_size=3))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_any_forest_can_be_drawn_whatever_its_features_are_called(drawn, names):
     _, forest = drawn
     named = replace(forest, input=replace(forest.input, feature_names=tuple(names)))

@@ -13,6 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from effort import examples
+from forestprune.select.choosing import Wanted, candidates
+from forestprune.select.opening import HeldOut
 from hand_made import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,8 +32,6 @@ from sklearn.preprocessing import StandardScaler
 import forestprune as fp
 from forestprune.forest import registry
 from forestprune.options import Options
-from forestprune.select.choosing import Wanted, candidates
-from forestprune.select.opening import HeldOut
 from forestprune.select.path import Budget
 from forestprune.show.plotting.look import shortened
 from forestprune.show.report import page, timing
@@ -286,7 +287,7 @@ def test_names_of_features_stay_text(tmp_path, data):
     assert {entry["name"] for entry in data_in(text)["features"]["shown"]} >= set(names[:3])
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     st.lists(st.text() | st.sampled_from(AWKWARD), min_size=4, max_size=4, unique=True),
 )

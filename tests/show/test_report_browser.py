@@ -23,7 +23,10 @@ DRIVER = shutil.which("chromedriver")
 REQUIRED = os.environ.get("FORESTPRUNE_BROWSER") == "required"
 MISSING = "Chromium or its driver is not installed (Debian: chromium, chromium-driver)"
 
-pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER) and not REQUIRED, reason=MISSING)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not (BROWSER and DRIVER) and not REQUIRED, reason=MISSING),
+]
 
 EVIL = "<script>window.stolen = 1</script><img src=x onerror='window.stolen = 2'>"
 

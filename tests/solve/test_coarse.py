@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeRegressor
-from strategies import alphas, cases
-from test_subtrees import pose, shrinkages
-from test_trunks import begun
-
-from forestprune import Forest, encode, kernels
-from forestprune.solve import problem
 from forestprune.solve.kept import Subtrees
 from forestprune.solve.subtrees.descent import SubtreeDescent
 from forestprune.solve.subtrees.trunks import Coarse, Trunks
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeRegressor
+from small_problems import begun, pose, shrinkages
+from strategies import alphas, cases
+
+from forestprune import Forest, encode, kernels
+from forestprune.solve import problem
 
 
 def at_once(descent):

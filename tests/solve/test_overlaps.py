@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from forestprune.solve.subtrees.descent import SubtreeDescent
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
+from small_problems import pose
 from strategies import alphas, cases
-from test_subtrees import pose
 
 from forestprune import Forest, encode
 from forestprune.solve import problem
 from forestprune.solve.subtrees import descent as subtree_descent
-from forestprune.solve.subtrees.descent import SubtreeDescent
 
 ROWS, TREES = (60, 4) if INTERPRETED else (400, 12)
 

@@ -5,7 +5,8 @@ import itertools
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from forestprune.solve.layers.descent import Descent
+from hypothesis import assume, given
 from literal import Literal
 from sklearn.datasets import make_friedman1, make_regression
 from sklearn.ensemble import (
@@ -16,7 +17,6 @@ from sklearn.ensemble import (
 from strategies import alphas, cases
 
 from forestprune import Forest, encode, prune, prune_path
-from forestprune.solve.layers.descent import Descent
 from forestprune.solve.layers.search import search_in_order, search_randomly
 from forestprune.solve.problem import pose
 
@@ -49,10 +49,13 @@ def small_problem(seed):
     return pose(encode(forest, X), y, weighting=weighting), X, alpha
 
 
-def test_small_problems_are_solved_to_the_global_optimum(capsys):
+@pytest.mark.parametrize(
+    "seeds", [range(60), pytest.param(range(60, 1000), marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_small_problems_are_solved_to_the_global_optimum(seeds, capsys):
     counts = {"descent": 0, "with local search": 0}
-    total = 300
-    for seed in range(total):
+    total = len(seeds)
+    for seed in seeds:
         problem, X, alpha = small_problem(seed)
         best = enumerated(problem, X, alpha)
         descent = Descent(problem)
@@ -80,7 +83,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("weighting", ["node", "depth"])
-@pytest.mark.parametrize("data", ["friedman", "linear"])
+@pytest.mark.parametrize("data", ["friedman", pytest.param("linear", marks=pytest.mark.long)])
 def test_never_worse_than_the_literal_algorithm(name, weighting, data):
     if data == "friedman":
         X, y = make_friedman1(200, noise=1.0, random_state=0)
@@ -90,6 +93,7 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
     literal = Literal(pose(encode(forest, X), y, weighting=weighting), X)
     steps = np.geomspace(20, 0.02, 10)
     path = prune_path(forest, X, y, alphas=steps, rule="layer", weighting=weighting)
+    assert len(path) > 5  # it ends once everything is kept
     theirs = literal.path(steps, np.random.default_rng(0))
     for point, z in zip(path.points, theirs, strict=False):
         least = literal.objective(z, point.alpha)
@@ -101,10 +105,10 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
         assert alone.objective <= cold + 1e-9
 
 
-@given(cases(joint=(None,)), alphas)
+@given(cases(joint=(None,), min_trees=1, max_outputs=1), alphas)
 def test_the_literal_algorithm_minimises_the_same_objective(case, alpha):
-    if case.weights is not None or case.forest.n_outputs > 1 or not max(case.depths, default=0):
-        return
+    assume(any(case.depths))
+    case.weights = None
     literal = Literal(case.pose(), case.X)
     z = literal.solve(alpha)
     depths = z.sum(axis=1).astype(int)
@@ -127,8 +131,12 @@ def test_searching_never_makes_it_worse(case, alpha):
         search(descent)
         after = descent.solution(alpha)
         assert after.objective <= before + 1e-12
+        # What trees add is known to 16 digits, which shows where targets hardly vary beside it.
+        value, scale = case.forest.value, after.weights * case.forest.scale
+        size = np.abs(value).max(initial=0.0) * np.abs(scale).sum()
+        digits = 10 * np.finfo(float).eps * size / np.sqrt(descent.problem.variation)
         assert after.objective == pytest.approx(
-            naive.objective(case, after.depths, after.weights, alpha), rel=1e-9, abs=1e-12
+            naive.objective(case, after.depths, after.weights, alpha), rel=1e-9, abs=1e-12 + digits
         )
 
 

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from forestprune.solve.subtrees.descent import SubtreeDescent
+from forestprune.solve.subtrees.trunks import Trunks
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
+from small_problems import begun, shrinkages
 from strategies import alphas, cases
-from test_subtrees import pose, shrinkages
 
 from forestprune import Forest, encode, kernels
 from forestprune.solve import problem
 from forestprune.solve.subtrees import descent as subtree_descent
-from forestprune.solve.subtrees.descent import SubtreeDescent
-from forestprune.solve.subtrees.trunks import Trunks
 
 ROWS, TREES = (60, 4) if INTERPRETED else (400, 12)
 
@@ -23,14 +23,6 @@ ROWS, TREES = (60, 4) if INTERPRETED else (400, 12)
 def _small_forests_have_trunks(monkeypatch):
     monkeypatch.setattr(subtree_descent, "LARGE", 0)
     monkeypatch.setattr(subtree_descent, "MANY_ROWS", 0)
-
-
-def begun(case, shrinkage, alpha, begin):
-    """Return a descent that keeps what is best at alpha `begin`, on whole trees, and a price."""
-    descent = SubtreeDescent(pose(case, shrinkage))
-    descent.descend(begin, 3)
-    descent._move_to_trunks(descent._whole)
-    return descent, descent._price(alpha)
 
 
 def best(trunks, cut, price):
