@@ -42,8 +42,7 @@ class Setting:
     @property
     def averages(self) -> bool:
         """Whether the trees are averaged, rather than added up, as far as the forest knows."""
-        origin = self.source.original.origin
-        return origin is not None and origin.averages
+        return self.source.original.averages
 
     @property
     def total_weight(self) -> float:

@@ -12,8 +12,9 @@ from forestprune import kernels
 from forestprune.exceptions import InvalidForestError
 from forestprune.forest.category_sets import join_sets, pack_categories
 from forestprune.forest.checks import seal
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Origin
 from forestprune.system.progress import track
 
 
@@ -53,6 +54,7 @@ def build_forest(
     base: ArrayLike,
     input: InputSpec,  # noqa: A002 - the name of the attribute it becomes
     origin: Origin | None = None,
+    tree_output: ArrayLike = (),
     tree_extras: Mapping[str, NDArray[Any]] | None = None,
 ) -> Forest:
     """Sort the nodes of each tree into level order and put the trees behind one another.
@@ -61,13 +63,14 @@ def build_forest(
     one at a time is looked at, so that large models are not in memory a third time.
     """
     base = np.array(base, dtype=np.float64)
+    output: NDArray[Any] = np.asarray(tree_output, dtype=np.int64)
     columns: dict[str, NDArray[Any]] = {
         "left": np.empty(n_nodes, np.int32),
         "feature": np.empty(n_nodes, np.int32),
         "threshold": np.empty(n_nodes),
         "missing_left": np.empty(n_nodes, np.bool_),
         "cover": np.empty(n_nodes),
-        "value": np.empty((n_nodes, base.size)),
+        "value": np.empty((n_nodes, 1 if output.size else base.size)),
     }
     extras: dict[str, NDArray[Any]] = {}
     offsets = [0]
@@ -104,6 +107,7 @@ def build_forest(
         offsets=np.array(offsets),
         scale=np.asarray(scale, dtype=np.float64),
         base=base,
+        tree_output=output,
         input=input,
         origin=origin,
         node_extras=extras,

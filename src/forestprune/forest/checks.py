@@ -86,6 +86,7 @@ def check_forest(forest: "Forest") -> None:
     _check_offsets("offsets", forest.offsets, forest.left.size, "left", least=1)
     _check_offsets("set_offsets", forest.set_offsets, forest.set_words.size, "set_words", least=0)
     _check_lengths(forest)
+    _check_outputs(forest)
     for name in ("scale", "base"):
         if not np.isfinite(getattr(forest, name)).all():
             raise InvalidForestError(f"{name} must be finite, got {getattr(forest, name)}.")
@@ -115,6 +116,8 @@ def _check_lengths(forest: "Forest") -> None:
         for name in ("feature", "threshold", "missing_left", "value", "cover")
     }
     required["scale"] = (forest.scale, trees, "tree")
+    if forest.tree_output.size:
+        required["tree_output"] = (forest.tree_output, trees, "tree")
     if forest.category_set.size:
         required["category_set"] = (forest.category_set, nodes, "node")
     for name, array in forest.node_extras.items():
@@ -126,13 +129,24 @@ def _check_lengths(forest: "Forest") -> None:
             raise InvalidForestError(
                 f"{name} must have one entry a {unit}, that is {length}, got {len(array)}."
             )
-    if forest.n_outputs < 1 or forest.value.shape[1] != forest.n_outputs:
-        raise InvalidForestError(
-            "base and value must have the same number of outputs, at least one; "
-            f"got {forest.n_outputs} and {forest.value.shape[1]}."
-        )
     names = forest.feature_names
     if names is not None and len(names) != forest.n_features:
         raise InvalidForestError(
             f"There are {forest.n_features} features, but {len(names)} feature names."
+        )
+
+
+def _check_outputs(forest: "Forest") -> None:
+    outputs, columns = forest.n_outputs, forest.value.shape[1]
+    output = forest.tree_output
+    if not output.size:
+        if outputs < 1 or columns != outputs:
+            raise InvalidForestError(
+                "base and value must have the same number of outputs, at least one; "
+                f"got {outputs} and {columns}."
+            )
+    elif columns != 1 or output.min() < 0 or output.max() >= outputs:
+        raise InvalidForestError(
+            f"tree_output must name one of the {outputs} outputs for each tree, and value then "
+            f"have one column; got {np.array2string(output, threshold=8)} and {columns} columns."
         )

@@ -164,13 +164,14 @@ class InputSpec:
             if categories is not None:
                 X = columns_as_numbers(X, categories, self.numbers, self.unseen)
         try:
-            matrix: FloatMatrix = check_array(
-                X,
-                dtype=np.dtype(self.dtype),
-                order="C",
-                ensure_all_finite=self.ensure_all_finite,
-                input_name="X",
-            )
+            with np.errstate(under="ignore"):  # what float32 cannot hold rounds to zero
+                matrix: FloatMatrix = check_array(
+                    X,
+                    dtype=np.dtype(self.dtype),
+                    order="C",
+                    ensure_all_finite=self.ensure_all_finite,
+                    input_name="X",
+                )
         except ValueError as error:
             culprits = not_numeric(X)
             if not culprits:

@@ -70,9 +70,12 @@ def exporter_for(library: str) -> ModuleType:
         ) from error
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
-    """Return the model in a file, as an object of the library that wrote it."""
-    return importlib.import_module("forestprune.interop.model_files").load(path)
+def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
+    """Return the model in a file, as an object of the library that wrote it.
+
+    Files that can run code when they are loaded are refused without `trust`.
+    """
+    return importlib.import_module("forestprune.interop.model_files").load(path, trust=trust)
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:

@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Link, Origin
 from forestprune.interop.lightgbm_text import (
     NAN_IS_MISSING,
     ZERO_IS_MISSING,
@@ -51,21 +52,21 @@ _FORMAT = "v4"
 
 FILES = (".txt",)
 
-# What the sum of the trees stands for, by objective. Those not listed are refused.
-_LOG_MEAN, _LOG_ODDS = "the log of the mean of y", "the log-odds of y"
-_MEANINGS = {
-    "regression": "y",
-    "regression_l1": "y",
-    "huber": "y",
-    "fair": "y",
-    "mape": "y",
-    "quantile": "quantile of y",
-    "poisson": _LOG_MEAN,
-    "gamma": _LOG_MEAN,
-    "tweedie": _LOG_MEAN,
-    "binary": _LOG_ODDS,
-    "cross_entropy": _LOG_ODDS,
+# Objectives that are read: the link, and the name for all libraries.
+_OBJECTIVES: dict[str, tuple[Link, str]] = {
+    "regression": ("identity", "squared_error"),
+    "regression_l1": ("identity", "absolute_error"),
+    "huber": ("identity", "huber"),
+    "fair": ("identity", "fair"),
+    "mape": ("identity", "absolute_percentage_error"),
+    "quantile": ("identity", "quantile"),
+    "poisson": ("log", "poisson"),
+    "gamma": ("log", "gamma"),
+    "tweedie": ("log", "tweedie"),
+    "binary": ("logit", "log_loss"),
+    "cross_entropy": ("logit", "cross_entropy"),
 }
+_PARAMS = {"quantile": ("level", "alpha"), "tweedie": ("power", "tweedie_variance_power")}
 
 # Fitted attributes of LGBMRegressor, as far as they differ from those of one not fitted. Which of
 # them exist depends on the version.
@@ -96,7 +97,7 @@ def from_model(model: Any) -> Forest:
             f"{text.header['version']}, which this version of forestprune does not know. Use "
             "LightGBM 4."
         )
-    predicts = _meaning(text)
+    objective = _objective(text)
     state: dict[str, Any] = {
         "header": text.header,
         "parameters": text.parameters,
@@ -109,7 +110,7 @@ def from_model(model: Any) -> Forest:
             name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
     origin = Origin(
-        "lightgbm", type(model).__name__, state, predicts, averages=_averages(text.header)
+        "lightgbm", type(model).__name__, state, **objective, averages=_averages(text.header)
     )
     return _forest_of(text, origin)
 
@@ -122,7 +123,7 @@ def load(path: str | os.PathLike[str]) -> Booster:
     """
     try:
         text = parse_model(Path(path).read_text(encoding="utf-8"))
-        _meaning(text)
+        _objective(text)
         _forest_of(text)
         return Booster(model_str=compose_model(text))
     except (LookupError, ValueError, OverflowError, MemoryError, LightGBMError) as error:
@@ -195,32 +196,36 @@ def _averages(header: Mapping[str, str | None]) -> bool:
     return "average_output" in header
 
 
-def _meaning(text: ModelText) -> str:
-    """Return what the model's raw output stands for; refuse it if that cannot be known."""
+def _objective(text: ModelText) -> dict[str, Any]:
+    """Return link and objective of a model; refuse it if they cannot be known."""
     header = text.header
     if not header.get("objective"):
         raise UnsupportedModelError(
             "LightGBM models are read if trained with an objective of LightGBM's own; this one has "
             "a custom objective, and what its raw output stands for is unknown. Train it with one "
-            f"of {', '.join(_MEANINGS)}."
+            f"of {', '.join(_OBJECTIVES)}."
         )
     name, *flags = str(header["objective"]).split()
-    if name not in _MEANINGS or header["num_tree_per_iteration"] != "1":
+    if name not in _OBJECTIVES or header["num_tree_per_iteration"] != "1":
         raise UnsupportedModelError(
-            f"LightGBM models are read if their objective is one of {', '.join(_MEANINGS)}; "
+            f"LightGBM models are read if their objective is one of {', '.join(_OBJECTIVES)}; "
             f"got {name}, whose raw output is not one number that estimates y or a function of it."
         )
-    meaning = _MEANINGS[name]
-    if name == "quantile":
-        alpha = re.search(r"(?m)^\[alpha: (.*)\]$", text.parameters)
-        meaning = f"the {alpha[1]} {meaning}" if alpha else f"a {meaning}"
-    if "sqrt" in flags:
-        meaning = meaning.removesuffix("y") + "the signed square root of y"
-    for flag in flags:
-        key, _, number = flag.partition(":")
-        if key == "sigmoid" and float(number) != 1.0:
-            meaning += f", divided by {number}"
-    return meaning
+    link, objective = _OBJECTIVES[name]
+    params = {
+        key: float(number)
+        for key, _, number in (flag.partition(":") for flag in flags)
+        if key == "sigmoid"
+    }
+    if name in _PARAMS:
+        key, parameter = _PARAMS[name]
+        if found := re.search(rf"(?m)^\[{parameter}: (.*)\]$", text.parameters):
+            params[key] = float(found[1])
+    return {
+        "link": "signed_sqrt" if "sqrt" in flags else link,
+        "objective": objective,
+        "objective_params": params,
+    }
 
 
 def _cover(forest: Forest) -> NDArray[np.float64]:
@@ -313,6 +318,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         raise UnsupportedModelError(
             f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
         )
+    forest.require_joint_outputs("Writing a model of LightGBM")
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     trees = _write_trees(forest, average=_averages(state["header"]))
     parameters = re.sub(

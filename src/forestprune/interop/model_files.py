@@ -13,7 +13,7 @@ from typing import Any
 
 import joblib
 
-from forestprune.exceptions import UnsupportedModelError
+from forestprune.exceptions import UnsupportedModelError, UntrustedFileError
 from forestprune.forest import registry
 from forestprune.forest.forest import Forest
 from forestprune.system.files import replace_atomically
@@ -22,7 +22,7 @@ _EXTRAS = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost",
 """Optional packages, named as the extra of this package that installs them, and as they are."""
 
 PICKLES = (".joblib", ".pkl", ".pickle")
-"""Endings of files that run code when they are loaded."""
+"""Endings of files that can run code when they are loaded."""
 
 _JSON_KEYS = {
     "learner": "xgboost",
@@ -50,18 +50,10 @@ _TRUSTED = {
 _TRUSTED_LOSSES = "sklearn._loss."
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     """Read a model file and return the model, as an object of the library that wrote it.
 
-    Files of joblib and pickle run code when they are loaded: load only those of people you trust.
-    All the others hold data only.
-
-    Parameters
-    ----------
-    path : str or path-like
-        ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm`` of
-        CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of scikit-learn,
-        ``.npz`` of a Forest.
+    See :meth:`Forest.from_file` for what is read, and for `trust`.
     """
     path = Path(path)
     if path.is_dir():
@@ -82,7 +74,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{path} must begin with {format_.begins.decode()!r} to be {format_.name}, got "
             f"{head[:10]!r}. Check that it is a model, and that its suffix fits."
         )
-    return format_.read(path)
+    return format_.read(path, trust=trust) if format_.runs_code else format_.read(path)
 
 
 def _head(path: Path) -> bytes:
@@ -163,7 +155,11 @@ def _read_json(path: Path) -> Any:
     return _of_library(library)(path)
 
 
-def _read_pickle(path: Path) -> Any:
+def _read_pickle(path: Path, *, trust: bool) -> Any:
+    if not trust:
+        raise UntrustedFileError(
+            f"{path} is a pickle, and loading one can run any code that is in it.", "joblib.load()"
+        )
     try:
         return joblib.load(path)
     except ModuleNotFoundError as error:
@@ -177,7 +173,7 @@ def _read_pickle(path: Path) -> Any:
         ) from error
 
 
-def _read_skops(path: Path) -> Any:
+def _read_skops(path: Path, *, trust: bool) -> Any:
     try:
         import skops.io
     except ModuleNotFoundError as error:
@@ -189,11 +185,11 @@ def _read_skops(path: Path) -> Any:
             f"{path} could not be read as a file of skops ({type(error).__name__}: {error})."
         ) from error
     strangers = [t for t in sorted(unknown - _TRUSTED) if not t.startswith(_TRUSTED_LOSSES)]
-    if strangers:
-        raise UnsupportedModelError(
+    if strangers and not trust:
+        raise UntrustedFileError(
             f"{path} must hold nothing but scikit-learn's own models, but it has "
-            f"{', '.join(strangers)}. If you trust them, load it with skops.io.load(), and pass "
-            "the model."
+            f"{', '.join(strangers)}.",
+            "skops.io.load()",
         )
     return skops.io.load(path, trusted=sorted(unknown))
 
@@ -228,10 +224,11 @@ def _not_installed(file: Path | str, error: ModuleNotFoundError) -> ModuleNotFou
 class _Format:
     name: str
     begins: bytes
-    read: Callable[[Path], Any]
+    read: Callable[..., Any]
+    runs_code: bool = False
 
 
-_PICKLE = _Format("a file of joblib or pickle", b"", _read_pickle)
+_PICKLE = _Format("a file of joblib or pickle", b"", _read_pickle, runs_code=True)
 _FORMATS = {
     ".json": _Format("a JSON file", b"", _read_json),
     ".ubj": _Format("a model of XGBoost", b"{", _of_library("xgboost")),
@@ -240,7 +237,7 @@ _FORMATS = {
     ".joblib": _PICKLE,
     ".pkl": _PICKLE,
     ".pickle": _PICKLE,
-    ".skops": _Format("a file of skops", b"PK", _read_skops),
+    ".skops": _Format("a file of skops", b"PK", _read_skops, runs_code=True),
     ".npz": _Format("a forest", b"PK", Forest.load),
 }
 _WRITERS: dict[str, Callable[[Any, Path], Any]] = {

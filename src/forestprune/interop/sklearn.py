@@ -30,8 +30,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Origin
 from forestprune.interop import sklearn_hist
 from forestprune.interop.params import refusal
 from forestprune.interop.sklearn_params import TREES, decoded, encoded
@@ -210,12 +211,12 @@ def from_model(model: Any) -> Forest:
             "sklearn",
             cls.__name__,
             _describe(model, parts),
-            _predicts(model),
+            **_objective(model, parts.trees[0]),
             averages=cls is not GradientBoostingRegressor,
         ),
         tree_extras=parts.extras | {"random_state": seeds},
     )
-    if _loss(model) != "squared_error":
+    if getattr(model, "loss", "squared_error") != "squared_error":
         # Other losses set the leaves after the tree is grown and leave the splits as they were.
         forest = average_of_leaves(forest)
     return forest
@@ -227,6 +228,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
         raise UnsupportedModelError(
             f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
         )
+    forest.require_joint_outputs("Writing a model of scikit-learn")
     if origin.model_class == HistGradientBoostingRegressor.__name__:
         return sklearn_hist.to_native(forest, origin)
     if forest.category_set.size:
@@ -259,13 +261,13 @@ def _refusal(model: Any) -> str:
     return refusal(type(model), _CLASSES.values(), reason)
 
 
-def _predicts(model: Any) -> str:
-    """Return what the trees add up to: see :class:`forestprune.forest.forest.Origin`."""
-    return f"the {model.alpha:g} quantile of y" if _loss(model) == "quantile" else "y"
-
-
-def _loss(model: Any) -> str:
-    return str(getattr(model, "loss", "squared_error"))
+def _objective(model: Any, tree: Any) -> dict[str, Any]:
+    """Return the loss that boosting, or the criterion that trees alone, were trained for."""
+    name = getattr(model, "loss", tree.criterion)
+    params = {"level": float(model.alpha)} if name == "quantile" else {}
+    # Friedman's improvement chooses other splits, for the same loss.
+    name = "squared_error" if name == "friedman_mse" else name
+    return {"objective": name, "objective_params": params}
 
 
 def _takes_nan(model: Any, tree: Any) -> bool:

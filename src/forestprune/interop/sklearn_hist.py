@@ -26,16 +26,17 @@ from threadpoolctl import threadpool_limits
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree, average_of_leaves, build_forest
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Link, Origin
 from forestprune.interop.sklearn_params import encoded
 
-_PREDICTS = {
-    "squared_error": "y",
-    "absolute_error": "y",
-    "quantile": "the {quantile} quantile of y",
-    "gamma": "the log of the mean of y",
-    "poisson": "the log of the mean of y",
+_LINKS: dict[str, Link] = {
+    "squared_error": "identity",
+    "absolute_error": "identity",
+    "quantile": "identity",
+    "gamma": "log",
+    "poisson": "log",
 }
 
 _NODE_FIELDS = {
@@ -109,17 +110,19 @@ def from_model(model: Any) -> Forest:
                 "encodings": encodings,
                 "n_rows": int(trees[0].nodes["count"][0]),
             },
-            _PREDICTS[model.loss].format(quantile=model.quantile),
+            link=_LINKS[model.loss],
+            objective=model.loss,
+            objective_params={"level": model.quantile} if model.loss == "quantile" else {},
         ),
     )
     return average_of_leaves(forest)
 
 
 def _params(model: Any) -> dict[str, Any]:
-    if not (isinstance(model.loss, str) and model.loss in _PREDICTS):
+    if not (isinstance(model.loss, str) and model.loss in _LINKS):
         raise UnsupportedModelError(
             "HistGradientBoostingRegressor is read if its loss is one of "
-            f"{', '.join(map(repr, _PREDICTS))}, got {model.loss!r}. What the sum of the trees "
+            f"{', '.join(map(repr, _LINKS))}, got {model.loss!r}. What the sum of the trees "
             "stands for under another loss is not known."
         )
     params = model.get_params(deep=False)

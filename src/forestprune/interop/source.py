@@ -38,15 +38,15 @@ class Source:
         return self.forest if self.uncut is None else self.uncut
 
     @classmethod
-    def of(cls, model: Any) -> "Source":
+    def of(cls, model: Any, *, trust: bool = False) -> "Source":
         """Read a fitted model: a forest, or a pipeline that ends in one; frozen, in a file or not.
 
-        See :meth:`Forest.from_file` for files, and whose files to trust.
+        See :meth:`Forest.from_file` for files, and for `trust`.
         """
         if isinstance(model, Source):
             return model
         if isinstance(model, str | os.PathLike):
-            model = registry.load_model(model)
+            model = registry.load_model(model, trust=trust)
         while is_a(model, "sklearn.frozen", "FrozenEstimator"):
             model = model.estimator
         if isinstance(model, Forest):

@@ -51,7 +51,7 @@ def read_tree(tree: Mapping[str, Any]) -> RawTree:
     # No number is below -inf or NaN, nor is any in a set of no categories.
     nowhere = is_split & ~listed & ~(condition > -np.inf)
     sets = _listed_categories(tree) | {int(node): [] for node in np.flatnonzero(nowhere)}
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):  # beyond the largest, and around zero
         below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
     return RawTree(
         left=np.where(listed, right, left),
@@ -144,7 +144,7 @@ def _sets(forest: Forest, nodes: slice) -> dict[int, NDArray[np.int64]]:
 
 def _first_above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return the smallest float32 above each threshold: `x < t` then says `x <= threshold`."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         rounded = threshold.astype(np.float32)
         above = np.nextafter(rounded, np.float32(np.inf))
     return np.where(rounded > threshold, rounded, above)

@@ -220,6 +220,7 @@ def pose(
         Threads; None takes every core.
     """
     forest = encoding.forest
+    forest.require_joint_outputs("Pruning")
     target = check_target(y, encoding.n_rows, forest.n_outputs)
     roots = forest.value[forest.offsets[:-1]]
     intercept = forest.base + forest.scale @ roots

@@ -39,6 +39,7 @@ class Additive:
     @classmethod
     def of(cls, forest: Forest, output: int | None = None) -> "Additive":
         """Read one output of `forest`; which, need not be said if there is only one."""
+        forest.require_joint_outputs("Text, or a drawing,")
         value = forest.value[:, _checked_output(forest, output)]
         base = forest.base[output or 0]
         tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))

@@ -261,8 +261,7 @@ def tree_order(problem: Problem, correlations: NDArray[np.float64]) -> NDArray[n
     """
     forest = problem.encoding.forest
     n_trees = forest.n_trees
-    is_average = n_trees > 0 and np.allclose(forest.scale, 1.0 / n_trees) and not forest.base.any()
-    if not is_average:
+    if not forest.averages:
         return np.arange(n_trees)
     # Alone, a tree of an average counts n_trees times as much as in it.
     last = np.arange(n_trees), problem.depths
