@@ -936,7 +936,7 @@ def test_a_model_without_trees(name, friedman):
         ("booster, absolute error", "y"),
         ("quantile", "the 0.8 quantile of y"),
         ("gamma", "the log of the mean of y"),
-        ("logistic", "the log-odds of the mean of y"),
+        ("logistic", "the log-odds of y"),
         ("booster, binary", "the log-odds of y"),
     ],
 )
