@@ -45,14 +45,14 @@ _EXTRAS = ("node_extras", "tree_extras")
 class Forest:
     """A fitted tree ensemble as flat arrays, one entry a node.
 
-    Trees stand one after another, and inside a tree the nodes stand in level order: the root,
-    layer 1, layer 2 and so on, siblings side by side. So a layer is a slice, cutting a tree at a
-    depth keeps a prefix, and parents come before children. Prediction is
+    Trees come one after another, and within a tree nodes are in level order: the root, layer 1,
+    layer 2 and so on, siblings side by side. So a layer is a slice, cutting a tree at a depth keeps
+    a prefix, and parents come before children. The raw prediction is
     ``base + sum over trees of scale[i] * value[leaf that the row reaches in tree i]``.
 
     A Forest never changes: its arrays are read-only, and pruning makes a new one. Usually it comes
-    from :meth:`from_model`; arrays in any other node order go through
-    :func:`forestprune.forest.build.build_forest`.
+    from :meth:`from_model`; trees in any other order go through
+    :func:`forestprune.forest.build_forest`.
 
     Attributes
     ----------
@@ -128,11 +128,11 @@ class Forest:
         Parameters
         ----------
         model : object
-            A fitted tree ensemble for regression. Of scikit-learn: DecisionTree, ExtraTree,
-            RandomForest, ExtraTrees, Bagging over trees, GradientBoosting, HistGradientBoosting.
-            Of XGBoost: XGBRegressor, XGBRFRegressor, Booster. Of LightGBM: LGBMRegressor, Booster.
-            Of CatBoost: CatBoostRegressor, CatBoost. Early-stopped models are read as their
-            `predict` uses them by default.
+            A fitted tree ensemble for regression: DecisionTree, ExtraTree, RandomForest,
+            ExtraTrees, Bagging over trees, GradientBoosting and HistGradientBoosting of
+            scikit-learn; XGBRegressor, XGBRFRegressor and Booster of XGBoost; LGBMRegressor and
+            Booster of LightGBM; CatBoostRegressor and CatBoost. Early-stopped models are read as
+            their `predict` uses them by default.
 
         Examples
         --------
@@ -249,6 +249,16 @@ class Forest:
         return self.input.feature_names
 
     @property
+    def tree_of_node(self) -> NDArray[np.int64]:
+        """The tree that each node belongs to."""
+        return np.repeat(np.arange(self.n_trees), np.diff(self.offsets))
+
+    @property
+    def scaled_value(self) -> NDArray[np.float64]:
+        """What each node adds if the tree ends there: `value` times the scale of its tree."""
+        return self.value * self.scale[self.tree_of_node, np.newaxis]
+
+    @property
     def right(self) -> NDArray[np.int32]:
         """Right child of each node, -1 at a leaf."""
         return np.where(self.left >= 0, self.left + 1, np.int32(-1))
@@ -258,7 +268,7 @@ class Forest:
         """Parent of each node, counted from the root of the same tree; -1 at a root."""
         parent = np.full(self.n_nodes, -1, np.int32)
         splits = np.flatnonzero(self.left >= 0)
-        start = np.repeat(self.offsets[:-1], np.diff(self.offsets))[splits]
+        start = self.offsets[self.tree_of_node[splits]]
         for child in (self.left[splits], self.left[splits] + 1):
             parent[start + child] = splits - start
         return parent
@@ -375,9 +385,8 @@ class Forest:
     def row_pieces(self, rows: int, *, at_least: int) -> list[tuple[int, int]]:
         """Cut `rows` rows into pieces to be sent down the trees one after another.
 
-        Long enough that reading a tree is shared by as many rows as it has nodes, short enough to
-        stay in the cache from tree to tree; at least `at_least` of them unless that makes them
-        too short to be worth a thread.
+        Long enough to share the reading of a tree, short enough to stay in the cache from tree to
+        tree; at least `at_least` of them unless that makes them too short to be worth a thread.
         """
         length = max(16384, self.n_nodes // max(1, self.n_trees))
         return split_range(rows, max(-(-rows // length), min(at_least, -(-rows // 256))))
@@ -425,17 +434,13 @@ class Forest:
         )
 
     def __repr__(self) -> str:
-        def count(number: int, noun: str) -> str:
-            return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
+        counts = {"tree": self.n_trees, "node": self.n_nodes, "depth": self.max_depth}
+        counts |= {"feature": self.n_features, "output": self.n_outputs}
         parts = [
-            count(self.n_trees, "tree"),
-            count(self.n_nodes, "node"),
-            f"depth {self.max_depth}",
-            count(self.n_features, "feature"),
+            f"depth {count}" if noun == "depth" else f"{count:,} {noun}{'s' * (count != 1)}"
+            for noun, count in counts.items()
+            if (noun, count) != ("output", 1)
         ]
-        if self.n_outputs > 1:
-            parts.append(count(self.n_outputs, "output"))
         if self.origin is not None:
             parts.append(f"from {self.origin.library} {self.origin.model_class}")
         return f"Forest({', '.join(parts)})"

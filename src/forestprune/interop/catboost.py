@@ -35,7 +35,7 @@ from forestprune.forest.frames import listed
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Link, Origin
 from forestprune.interop.catboost_trees import read_trees, write_trees
-from forestprune.interop.params import plain, refusal, refuse
+from forestprune.interop.params import check_writable, plain, refusal, refuse
 
 _CLASSES = {cls.__name__: cls for cls in (CatBoostRegressor, CatBoost)}
 
@@ -91,11 +91,7 @@ def from_model(model: Any) -> Forest:
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted model of the class it was read from."""
-    if origin.model_class not in _CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
-        )
-    forest.require_joint_outputs("Writing a model of CatBoost")
+    check_writable(forest, origin, _CLASSES, "CatBoost")
     state = origin.state
     forest = with_a_tree(forest)
     document = write_trees(forest, state["features"], symmetric=state["symmetric"])

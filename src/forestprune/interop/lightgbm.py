@@ -45,7 +45,7 @@ from forestprune.interop.lightgbm_text import (
     read_tree,
     write_tree,
 )
-from forestprune.interop.params import plain, refusal, refuse
+from forestprune.interop.params import check_writable, plain, refusal, refuse
 
 _CLASSES = ("LGBMRegressor", "Booster")
 _FORMAT = "v4"
@@ -235,7 +235,7 @@ def _cover(forest: Forest) -> NDArray[np.float64]:
     """
     cover = forest.cover.copy()
     depths = forest.node_depths
-    left = forest.left + np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    left = forest.left + forest.offsets[forest.tree_of_node]
     splits = np.flatnonzero(forest.left >= 0)
     splits = splits[np.argsort(-depths[splits], kind="stable")]
     for layer in np.split(splits, np.flatnonzero(np.diff(depths[splits])) + 1):
@@ -314,11 +314,7 @@ def _not_plain(name: str, param: Any) -> Any:
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted model of the class it was read from."""
-    if origin.model_class not in _CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
-        )
-    forest.require_joint_outputs("Writing a model of LightGBM")
+    check_writable(forest, origin, _CLASSES, "LightGBM")
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     trees = _write_trees(forest, average=_averages(state["header"]))
     parameters = re.sub(

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest.build import RawTree
+from forestprune.forest.category_sets import sets_of_nodes
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import ZERO
+from forestprune.interop.thresholds import as_finite, as_infinite
 
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = 0, 1, 2
 """What a split takes for missing: bits 2 and 3 of its decision type."""
@@ -28,10 +30,6 @@ _PARAMETER = re.compile(r"\[[^\]:]+: .*\]")
 
 # Numbers this close to zero are zero for LightGBM, when it compares as well.
 _BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
-
-# A threshold is infinite where all numbers go one way and missing ones the other. Infinite numbers
-# come in as the largest finite ones, so this says the same.
-_BEYOND = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -186,7 +184,7 @@ def _as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return thresholds that do the same where numbers close to zero are not made zero."""
     threshold = np.where((threshold >= 0) & (threshold < ZERO), ZERO, threshold)
     threshold = np.where((threshold < 0) & (threshold >= -ZERO), _BELOW_ZERO, threshold)
-    return np.nan_to_num(threshold, nan=np.nan, posinf=_BEYOND, neginf=-_BEYOND)
+    return as_finite(threshold)
 
 
 def _left_categories(
@@ -217,20 +215,16 @@ def write_tree(
     forest: Forest, nodes: slice, value: NDArray[np.float64], shrinkage: float
 ) -> dict[str, str]:
     """Return keys and values of one tree, whose nodes have the given values."""
-    left, threshold = forest.left[nodes], forest.threshold[nodes].copy()
+    left, threshold = forest.left[nodes], as_infinite(forest.threshold[nodes])
     is_split = left >= 0
     splits = np.flatnonzero(is_split)
     # Splits and leaves are numbered each for themselves, leaves by -1, -2 and so on.
     number = np.where(is_split, np.cumsum(is_split) - 1, -np.cumsum(~is_split, dtype=np.int64))
     words: list[NDArray[np.uint32]] = []
     if forest.category_set.size:
-        sets = forest.category_set[nodes]
-        for node in np.flatnonzero(sets >= 0).tolist():
+        for node, chosen in sets_of_nodes(forest, nodes).items():
             threshold[node] = len(words)
-            a, b = forest.set_offsets[sets[node] : sets[node] + 2]
-            words.append(forest.set_words[a:b])
-    at_infinity = np.abs(threshold) == _BEYOND
-    threshold[at_infinity] = np.copysign(np.inf, threshold[at_infinity])
+            words.append(chosen)
     count, cover = forest.node_extras["count"][nodes], forest.cover[nodes]
     fields = {
         "num_leaves": str(left.size - splits.size),

@@ -1,9 +1,11 @@
 """What the modules of all libraries need: parameters as plain data, and refusing models."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from forestprune.exceptions import UnsupportedModelError
+from forestprune.forest.forest import Forest
+from forestprune.forest.origin import Origin
 
 
 def refuse(name: str, param: Any) -> Any:
@@ -27,6 +29,15 @@ def plain(name: str, param: Any, other: Callable[[str, Any], Any] = refuse) -> A
     if isinstance(param, dict) and all(isinstance(key, str) for key in param):
         return {key: plain(key, item, other) for key, item in param.items()}
     return other(name, param)
+
+
+def check_writable(forest: Forest, origin: Origin, classes: Collection[str], library: str) -> None:
+    """Refuse a class that cannot be written, or a forest whose trees add to one output each."""
+    if origin.model_class not in classes:
+        raise UnsupportedModelError(
+            f"One of {', '.join(classes)} can be written, not {origin.model_class!r}."
+        )
+    forest.require_joint_outputs(f"Writing a model of {library}")
 
 
 def refusal(cls: type, classes: Iterable[type], reason: str = "") -> str:

@@ -34,7 +34,7 @@ from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Origin
 from forestprune.interop import sklearn_hist
-from forestprune.interop.params import refusal
+from forestprune.interop.params import check_writable, refusal
 from forestprune.interop.sklearn_params import TREES, decoded, encoded
 from forestprune.interop.sklearn_trees import read_tree, write_tree
 
@@ -224,11 +224,7 @@ def from_model(model: Any) -> Forest:
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted estimator of the class it was read from."""
-    if origin.model_class not in _CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
-        )
-    forest.require_joint_outputs("Writing a model of scikit-learn")
+    check_writable(forest, origin, _CLASSES, "scikit-learn")
     if origin.model_class == HistGradientBoostingRegressor.__name__:
         return sklearn_hist.to_native(forest, origin)
     if forest.category_set.size:

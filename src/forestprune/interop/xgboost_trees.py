@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree
+from forestprune.forest.category_sets import sets_of_nodes, unpack_categories
 from forestprune.forest.forest import Forest
 
 _FIELDS: dict[str, Any] = {
@@ -80,11 +81,10 @@ def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict
     What its nodes add is `values`; what they are worth otherwise is known from the forest.
     """
     nodes = slice(forest.offsets[number], forest.offsets[number + 1])
-    sets = _sets(forest, nodes)
-    listed = np.zeros(values.size, np.bool_)
-    listed[[node for node, categories in sets.items() if categories.size]] = True
-    nowhere = np.zeros(values.size, np.bool_)
-    nowhere[[node for node, categories in sets.items() if not categories.size]] = True
+    sets = {v: unpack_categories(words) for v, words in sets_of_nodes(forest, nodes).items()}
+    listed, nowhere = np.zeros((2, values.size), np.bool_)
+    for node, categories in sets.items():
+        (listed if categories else nowhere)[node] = True
 
     # XGBoost takes the right child to stand behind the left one, so nodes change places.
     order = np.arange(values.size)
@@ -111,7 +111,7 @@ def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict
         "sum_hessian": forest.cover[nodes][order],
     }
     placed = [(node, sets[int(order[node])]) for node in np.flatnonzero(listed[order]).tolist()]
-    sizes = [categories.size for _, categories in placed]
+    sizes = [len(categories) for _, categories in placed]
     columns |= {
         "categories": np.concatenate([np.empty(0), *(categories for _, categories in placed)]),
         "categories_nodes": [node for node, _ in placed],
@@ -129,17 +129,6 @@ def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict
         "size_leaf_vector": "1",
     }
     return tree
-
-
-def _sets(forest: Forest, nodes: slice) -> dict[int, NDArray[np.int64]]:
-    """Return the categories that go left, for each categorical split among `nodes`."""
-    numbers = forest.category_set[nodes]
-    result = {}
-    for node in np.flatnonzero(numbers >= 0).tolist():
-        a, b = forest.set_offsets[numbers[node] : numbers[node] + 2]
-        words = forest.set_words[a:b].astype("<u4")
-        result[node] = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-    return result
 
 
 def _first_above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:

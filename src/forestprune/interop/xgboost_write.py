@@ -14,6 +14,7 @@ from forestprune.forest.build import with_a_tree
 from forestprune.forest.forest import Forest
 from forestprune.forest.origin import Origin
 from forestprune.interop import ubjson
+from forestprune.interop.params import check_writable
 from forestprune.interop.xgboost_model import (
     CLASSES,
     OBJECTIVES,
@@ -28,11 +29,7 @@ from forestprune.interop.xgboost_trees import write_tree
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted model of the class it was read from."""
-    if origin.model_class not in CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(CLASSES)} can be written, not {origin.model_class!r}."
-        )
-    forest.require_joint_outputs("Writing a model of XGBoost")
+    check_writable(forest, origin, CLASSES, "XGBoost")
     if forest.n_outputs != 1:
         raise UnsupportedModelError(
             f"Trees of XGBoost are written with one output, this forest has {forest.n_outputs}."
@@ -46,7 +43,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
 
     per_round = forest.n_trees if cls is xgb.XGBRFRegressor else _trees_per_round(forest)
     n_rounds = forest.n_trees // per_round
-    values = forest.value[:, 0] * np.repeat(forest.scale, np.diff(forest.offsets))
+    values = forest.scaled_value[:, 0]
     values[: forest.offsets[1]] += rest
     trees = [
         write_tree(forest, i, values[a:b]) for i, (a, b) in enumerate(pairwise(forest.offsets))
