@@ -20,18 +20,18 @@ from forestprune.system.progress import track
 
 @dataclass(frozen=True, kw_only=True)
 class RawTree:
-    """One tree as a library stores it: node 0 is the root, the others stand in any order.
+    """One tree as a library stores it: node 0 is the root, the others come in any order.
+
+    All arrays have an entry a node and hold what those of :class:`Forest` do; at leaves only
+    `value` and `cover` matter. Nodes that cannot be reached from the root are left out.
 
     Attributes
     ----------
-    left, right : int arrays of shape (n,)
-        Children; negative at a leaf. A node that no path from the root meets is left out.
-    feature, threshold, missing_left, cover : arrays of shape (n,)
-        As in Forest; what they hold at leaves does not matter, but for `cover`.
-    value : array of shape (n, n_outputs)
+    left, right : int arrays
+        Children; negative at a leaf.
     left_categories : mapping of int to sequence of int
         For each categorical split, the categories that go left.
-    extras : mapping of str to array of shape (n,)
+    extras : mapping of str to array
         Become the forest's `node_extras`.
     """
 
@@ -57,10 +57,10 @@ def build_forest(
     tree_output: ArrayLike = (),
     tree_extras: Mapping[str, NDArray[Any]] | None = None,
 ) -> Forest:
-    """Sort the nodes of each tree into level order and put the trees behind one another.
+    """Sort the nodes of each tree into level order and make a Forest of the trees.
 
-    `n_nodes` is the number of nodes of all trees, or more. The trees may come from a generator:
-    one at a time is looked at, so that large models are not in memory a third time.
+    `n_nodes` is the number of nodes of all trees, or more. The trees may come from a generator, so
+    that large models are not in memory a third time.
     """
     base = np.array(base, dtype=np.float64)
     output: NDArray[Any] = np.asarray(tree_output, dtype=np.int64)

@@ -128,11 +128,8 @@ class InputSpec:
     def matrix(self, X: Any) -> FloatMatrix:
         """Return `X` as a C-ordered matrix in this spec's precision, its columns checked.
 
-        Parameters
-        ----------
-        X : array-like of shape (m, n_features)
-            A numpy array, a pandas or polars data frame, nested lists, what the library itself
-            keeps rows in, or a scipy sparse matrix if the library takes one.
+        `X` is a numpy array, a pandas or polars data frame, nested lists, what the library itself
+        keeps rows in, or a scipy sparse matrix if the library takes one.
         """
         X = registry.table_of(X)
         if self.categories is not None and isinstance(X, list | tuple):

@@ -47,7 +47,7 @@ from forestprune.interop.lightgbm_text import (
 )
 from forestprune.interop.params import check_writable, plain, refusal, refuse
 
-_CLASSES = ("LGBMRegressor", "Booster")
+_CLASSES = {cls.__name__: cls for cls in (LGBMRegressor, Booster)}
 _FORMAT = "v4"
 
 FILES = (".txt",)
@@ -85,10 +85,9 @@ _WHY_NOT = {
 
 def from_model(model: Any) -> Forest:
     """Read a fitted LGBMRegressor, or a Booster."""
-    if type(model) not in (LGBMRegressor, Booster):
-        raise UnsupportedModelError(
-            refusal(type(model), (LGBMRegressor, Booster), _WHY_NOT.get(type(model).__name__, ""))
-        )
+    cls = type(model)
+    if cls not in _CLASSES.values():
+        raise UnsupportedModelError(refusal(cls, _CLASSES.values(), _WHY_NOT.get(cls.__name__, "")))
     booster = model if isinstance(model, Booster) else model.booster_
     text = parse_model(_text_of(booster))
     if text.header["version"] != _FORMAT:
@@ -109,10 +108,8 @@ def from_model(model: Any) -> Forest:
         state["attributes"] = {
             name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
-    origin = Origin(
-        "lightgbm", type(model).__name__, state, **objective, averages=_averages(text.header)
-    )
-    return _forest_of(text, origin)
+    averages = _averages(text.header)
+    return _forest_of(text, Origin("lightgbm", cls.__name__, state, **objective, averages=averages))
 
 
 def load(path: str | os.PathLike[str]) -> Booster:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest.build import RawTree
-from forestprune.forest.category_sets import sets_of_nodes
+from forestprune.forest.category_sets import sets_of_nodes, unpack_categories
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import ZERO
 from forestprune.interop.thresholds import as_finite, as_infinite
@@ -34,25 +34,15 @@ _BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
 
 @dataclass(frozen=True)
 class ModelText:
-    """A model text, taken apart.
-
-    Attributes
-    ----------
-    header : dict of str to (str or None)
-        Keys and values in their order, the sizes of the trees left out. Some keys have no value.
-    trees : list of dict
-        Keys and values of each tree.
-    parameters : str
-        The parameters of training, and whatever follows them; may be empty.
-    pandas_categorical : list or None
-        The categories of each categorical column of the data frame trained on; None if there was
-        no data frame.
-    """
+    """A model text, taken apart."""
 
     header: dict[str, str | None]
+    """Keys and values in their order, without the sizes of the trees. Some keys have no value."""
     trees: list[dict[str, str]]
     parameters: str
+    """The parameters of training, and whatever follows them; may be empty."""
     pandas_categorical: list[list[Any]] | None
+    """The categories of each categorical column of the data frame trained on, if there was one."""
 
 
 def parse_model(text: str) -> ModelText:
@@ -114,12 +104,8 @@ def compose_model(model: ModelText) -> str:
 
 
 def _fields(block: str) -> dict[str, str]:
-    fields = {}
-    for line in block.split("\n")[1:]:
-        key, _, value = line.partition("=")
-        if key:
-            fields[key] = value
-    return fields
+    parts = (line.partition("=") for line in block.split("\n")[1:])
+    return {key: value for key, _, value in parts if key}
 
 
 # Trees in
@@ -189,23 +175,22 @@ def _as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _left_categories(
     fields: dict[str, str], nodes: NDArray[np.int64], threshold: NDArray[np.float64]
-) -> dict[int, list[int]]:
+) -> dict[int, tuple[int, ...]]:
     """Return the categories that go left at the categorical splits `nodes`."""
     sets = int(fields.get("num_cat", 0))
     bounds = _numbers(fields, "cat_boundaries", sets + 1, np.int64)
-    words = _numbers(fields, "cat_threshold", int(bounds[-1]), np.uint32).astype("<u4")
+    words = _numbers(fields, "cat_threshold", int(bounds[-1]), np.uint32)
     named = threshold[nodes]
-    if bounds[0] != 0 or (np.diff(bounds) < 0).any() or ((named < 0) | (named >= sets)).any():
+    known = (named >= 0) & (named < sets)  # NaN is not
+    if bounds[0] != 0 or (np.diff(bounds) < 0).any() or not known.all():
         raise InvalidForestError(
             "A categorical split of this LightGBM model must name one of its tree's sets of "
             f"categories; there are {sets}, which end at {bounds.tolist()}."
         )
-    result = {}
-    for node in nodes.tolist():
-        number = int(threshold[node])
-        bits = words[bounds[number] : bounds[number + 1]].view(np.uint8)
-        result[node] = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
-    return result
+    return {
+        node: unpack_categories(words[bounds[number] : bounds[number + 1]])
+        for node, number in zip(nodes.tolist(), named.astype(np.int64), strict=True)
+    }
 
 
 # Trees out

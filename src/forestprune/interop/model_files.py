@@ -7,9 +7,8 @@ import os
 import pickle
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 
@@ -24,20 +23,14 @@ _EXTRAS = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost",
 PICKLES = (".joblib", ".pkl", ".pickle")
 """Endings of files that can run code when they are loaded."""
 
-_JSON_KEYS = {
-    "learner": "xgboost",
-    "version": "xgboost",
-    "ctr_data": "catboost",
-    "features_info": "catboost",
-    "model_info": "catboost",
-    "oblivious_trees": "catboost",
-    "scale_and_bias": "catboost",
-    "trees": "catboost",
-}
+_JSON_KEYS = dict.fromkeys(("learner", "version"), "xgboost") | dict.fromkeys(
+    ("ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"),
+    "catboost",
+)
 """The first key of a JSON file, and the library that writes it."""
 
-# Types beyond those that skops itself takes for harmless, which depends on its version: what
-# scikit-learn's trees and boosting are made of. None of them runs what the file brings along.
+# What scikit-learn's trees and boosting are made of, beyond what skops itself takes for harmless,
+# which depends on its version. None of these types runs what the file brings along.
 _TRUSTED = {
     "functools.partial",
     "numpy.dtype",
@@ -84,17 +77,9 @@ def _head(path: Path) -> bytes:
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model of any registered library, or a Forest, in the format that the ending names.
+    """Write a model or pipeline of any library, or a Forest, in the format that the ending names.
 
     The file appears under its name only when it is complete.
-
-    Parameters
-    ----------
-    model : fitted model, Pipeline or Forest
-    path : str or path-like
-        ``.json`` or ``.ubj`` for XGBoost, ``.txt`` for LightGBM, ``.cbm`` or ``.json`` for
-        CatBoost, ``.skops`` for scikit-learn, ``.joblib``, ``.pkl`` or ``.pickle`` for any of them,
-        ``.npz`` for a Forest.
     """
     path = Path(path)
     library = registry.library_of(model)
@@ -207,10 +192,6 @@ def _write_skops(model: Any, path: Path) -> None:
     skops.io.dump(model, path)
 
 
-def _write_forest(model: Any, path: Path) -> None:
-    model.save(path)
-
-
 def _not_installed(file: Path | str, error: ModuleNotFoundError) -> ModuleNotFoundError:
     """Return the error that says what a file needs."""
     if error.name in _EXTRAS:
@@ -220,8 +201,7 @@ def _not_installed(file: Path | str, error: ModuleNotFoundError) -> ModuleNotFou
     return ModuleNotFoundError(f"{file} needs {reason}", name=error.name)
 
 
-@dataclass(frozen=True)
-class _Format:
+class _Format(NamedTuple):
     name: str
     begins: bytes
     read: Callable[..., Any]
@@ -234,9 +214,7 @@ _FORMATS = {
     ".ubj": _Format("a model of XGBoost", b"{", _of_library("xgboost")),
     ".txt": _Format("a model of LightGBM", b"tree", _of_library("lightgbm")),
     ".cbm": _Format("a model of CatBoost", b"CBM", _of_library("catboost")),
-    ".joblib": _PICKLE,
-    ".pkl": _PICKLE,
-    ".pickle": _PICKLE,
+    **dict.fromkeys(PICKLES, _PICKLE),
     ".skops": _Format("a file of skops", b"PK", _read_skops, runs_code=True),
     ".npz": _Format("a forest", b"PK", Forest.load),
 }
@@ -245,6 +223,6 @@ _WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".pkl": _write_pickle,
     ".pickle": _write_pickle,
     ".skops": _write_skops,
-    ".npz": _write_forest,
+    ".npz": Forest.save,
 }
 """How to write what does not depend on the library."""

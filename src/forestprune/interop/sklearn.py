@@ -116,16 +116,17 @@ def _read_boosting(model: Any) -> _Parts:
 def _write_average(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
     constants = np.tile(forest.base, (forest.n_trees, 1))
     model.estimators_ = _write_trees(forest, state, 1.0 / forest.n_trees, constants)
-    model.estimator_ = clone(model.estimator)
+    default = DecisionTreeRegressor()
+    model.estimator_ = clone(default if model.estimator is None else model.estimator)
+
+
+def _write_forest(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
+    _write_average(model, forest, state)
     model.n_outputs_ = forest.n_outputs
 
 
 def _write_bagging(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
-    constants = np.tile(forest.base, (forest.n_trees, 1))
-    model.estimators_ = _write_trees(forest, state, 1.0 / forest.n_trees, constants)
-    model.estimator_ = (
-        DecisionTreeRegressor() if model.estimator is None else clone(model.estimator)
-    )
+    _write_average(model, forest, state)
     model.estimators_features_ = [np.array(row) for row in forest.tree_extras["features"]]
     model._seeds = np.array(forest.tree_extras["bagging_seed"])
 
@@ -152,27 +153,19 @@ def _write_boosting(model: Any, forest: Forest, state: Mapping[str, Any]) -> Non
         model.oob_score_ = np.nan
 
 
-@dataclass(frozen=True)
-class _Family:
-    read: Callable[[Any], _Parts]
-    write: Callable[[Any, Forest, Mapping[str, Any]], None] | None  # None: the tree is the model
-
-
-_TREE = _Family(_read_tree, None)
-_AVERAGE = _Family(_read_average, _write_average)
-_FAMILIES: dict[type, _Family] = {
-    DecisionTreeRegressor: _TREE,
-    ExtraTreeRegressor: _TREE,
-    RandomForestRegressor: _AVERAGE,
-    ExtraTreesRegressor: _AVERAGE,
-    BaggingRegressor: _Family(_read_bagging, _write_bagging),
-    GradientBoostingRegressor: _Family(_read_boosting, _write_boosting),
+_Writer = Callable[[Any, Forest, Mapping[str, Any]], None]
+_FAMILIES: dict[type, tuple[Callable[[Any], _Parts], _Writer | None]] = {
+    DecisionTreeRegressor: (_read_tree, None),  # the tree is the model
+    ExtraTreeRegressor: (_read_tree, None),
+    RandomForestRegressor: (_read_average, _write_forest),
+    ExtraTreesRegressor: (_read_average, _write_forest),
+    BaggingRegressor: (_read_bagging, _write_bagging),
+    GradientBoostingRegressor: (_read_boosting, _write_boosting),
 }
 _CLASSES = {cls.__name__: cls for cls in (*_FAMILIES, HistGradientBoostingRegressor)}
 
 _WHY_NOT = {
-    "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums of trees can be "
-    "pruned.",
+    "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums can be pruned.",
     "Pipeline": "Pass its last step, and X as that step sees it.",
     "GridSearchCV": "Pass its best_estimator_.",
     "RandomizedSearchCV": "Pass its best_estimator_.",
@@ -188,7 +181,7 @@ def from_model(model: Any) -> Forest:
     check_is_fitted(model)
     if cls is HistGradientBoostingRegressor:
         return sklearn_hist.from_model(model)
-    parts = _FAMILIES[cls].read(model)
+    parts = _FAMILIES[cls][0](model)
     names = getattr(model, "feature_names_in_", None)
     subsets = parts.extras.get("features", [None] * len(parts.trees))
     seeds = np.array([_seed(tree) for tree in parts.trees], dtype=np.int64)
@@ -234,7 +227,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     forest = with_a_tree(forest, _UNKNOWN)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     cls = _CLASSES[origin.model_class]
-    write = _FAMILIES[cls].write
+    write = _FAMILIES[cls][1]
     if write is None:
         model = _write_trees(forest, state, 1.0, forest.base[np.newaxis])[0]
         model.set_params(**decoded(state["params"]))

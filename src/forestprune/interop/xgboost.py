@@ -213,9 +213,8 @@ def _document(booster: Any) -> dict[str, Any]:
 
 def _tell_of_early_stopping(booster: Any, path: Path) -> None:
     """Warn that a Booster has trees that the estimator it comes from would not use."""
-    if booster.attr("best_iteration") is None:
-        return
-    best, rounds = booster.best_iteration + 1, booster.num_boosted_rounds()
+    rounds = booster.num_boosted_rounds()
+    best = rounds if booster.attr("best_iteration") is None else booster.best_iteration + 1
     if best < rounds:
         warn_caller(
             f"{path} stopped early, with {best} rounds of {rounds}: all are read, as a Booster "
