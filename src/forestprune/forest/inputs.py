@@ -1,4 +1,4 @@
-"""What rows a model takes, and turning tables of any make into a plain matrix of them."""
+"""What rows a model takes, and how tables of any kind become a plain matrix of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields

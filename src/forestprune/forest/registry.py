@@ -85,7 +85,7 @@ def file_endings(library: str) -> tuple[str, ...]:
 
 
 def table_of(X: Any) -> Any:
-    """Return what a registered library's own container holds, or `X` itself if it is none."""
+    """Return the rows in a registered library's own container, or `X` itself if it is not one."""
     module = _module_of(X)
     if module is None or not hasattr(module, "table_of"):
         return X

@@ -144,7 +144,7 @@ def _read_nested(
 
 
 def _check_splits(forest: Forest, features: list[dict[str, Any]]) -> None:
-    """Raise UnsupportedModelError if a split is none that the model could have."""
+    """Raise UnsupportedModelError if the model could not have such splits."""
     nan_left = np.full(forest.n_features, -1)
     for feature in features:
         nan_left[feature["flat_feature_index"]] = _nan_goes_left(feature)

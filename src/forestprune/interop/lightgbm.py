@@ -137,7 +137,7 @@ def save(model: Any, path: Path) -> None:
 
 
 def table_of(X: Any) -> Any:
-    """Return the rows of a Dataset; None if `X` is none."""
+    """Return the rows of a Dataset; None if `X` is something else."""
     if not isinstance(X, Dataset):
         return None
     if X.used_indices is not None:  # made by subset()
@@ -198,9 +198,9 @@ def _objective(text: ModelText) -> dict[str, Any]:
     header = text.header
     if not header.get("objective"):
         raise UnsupportedModelError(
-            "LightGBM models are read if trained with an objective of LightGBM's own; this one has "
-            "a custom objective, and what its raw output stands for is unknown. Train it with one "
-            f"of {', '.join(_OBJECTIVES)}."
+            "LightGBM models are read if trained with one of its own objectives; this one has a "
+            "custom objective, whose link is unknown. Train it with one of "
+            f"{', '.join(_OBJECTIVES)}."
         )
     name, *flags = str(header["objective"]).split()
     if name not in _OBJECTIVES or header["num_tree_per_iteration"] != "1":
@@ -261,7 +261,7 @@ def _input_of(forest: Forest, text: ModelText) -> InputSpec:
             "is missing in some and a number in others. Train all trees with the same parameters."
         )
     n = forest.n_features
-    # Names that LightGBM or pandas made up are none.
+    # LightGBM and pandas make up names for columns that have none.
     made_up = names in ([f"Column_{j}" for j in range(n)], [str(j) for j in range(n)])
     marked = text.pandas_categorical or ()
     return InputSpec(

@@ -77,7 +77,7 @@ def parse_model(text: str) -> ModelText:
         if line and not _PARAMETER.fullmatch(line):
             # LightGBM looks for the colon without asking whether there is one.
             raise InvalidForestError(
-                "Each parameter in a LightGBM model text must stand in a line [name: value]; this "
+                "Each parameter in a LightGBM model text must be a line [name: value]; this "
                 f"one has {line!r} and is damaged."
             )
     return ModelText(
@@ -134,7 +134,7 @@ def read_tree(fields: dict[str, str]) -> RawTree:
     children = {}
     for side in ("left", "right"):
         child = _numbers(fields, f"{side}_child", splits, np.int64)
-        # Leaf j is written as -1 - j, here it stands behind the splits.
+        # Leaf j is written as -1 - j; here leaves follow the splits.
         children[side] = np.append(np.where(child < 0, splits - 1 - child, child), at_leaves)
     return RawTree(
         **children,

@@ -41,7 +41,7 @@ def check_writable(forest: Forest, origin: Origin, classes: Collection[str], lib
 
 
 def refusal(cls: type, classes: Iterable[type], reason: str = "") -> str:
-    """Return why a model of class `cls` is not read: it is none of `classes`, and the reason."""
+    """Return why a model of class `cls`, which is not one of `classes`, is not read."""
     classes = list(classes)
     parents = [base.__name__ for base in cls.__mro__[1:] if base in classes]
     if parents and not reason:

@@ -5,10 +5,10 @@ float64, infinite numbers allowed, categorical splits. With categories the model
 that encodes them and puts their columns first; the forest has the columns in the user's order.
 
 A model is written by letting scikit-learn fit one to a few made-up rows and then exchanging its
-trees: so whatever the installed version keeps in a fitted model is there. What the training rows
-alone could tell is not carried over: the scores of each iteration are gone (they are empty, as they
-are without early stopping), and so are the limits of bins, which only training looks at. Neither
-is a function given as `scoring`: it becomes "loss".
+trees, so that it has whatever the installed version keeps in a fitted model. What only the training
+rows could tell is not carried over: the scores of each iteration are empty, as they are without
+early stopping, and the bins, which only training looks at, are gone. A function given as `scoring`
+becomes "loss".
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,9 @@ def from_model(model: Any) -> Forest:
         encoder = model._preprocessor.named_transformers_["encoder"]
         known = iter([_plain_categories(array) for array in encoder.categories_])
         categories = tuple(next(known) if is_one else None for is_one in is_categorical)
-        encodings = [_encoding(array) for array in encoder.categories_]
+        encodings = [
+            {"dtype": array.dtype.str, "nan": _ends_in_nan(array)} for array in encoder.categories_
+        ]
     order = _column_order(categories, n_features)
     forest = build_forest(
         (_read_tree(tree, order) for tree in trees),
@@ -98,7 +100,7 @@ def from_model(model: Any) -> Forest:
             },
             link=_LINKS[model.loss],
             objective=model.loss,
-            objective_params={"level": model.quantile} if model.loss == "quantile" else {},
+            objective_params={"level": float(model.quantile)} if model.loss == "quantile" else {},
         ),
     )
     return average_of_leaves(forest)
@@ -108,8 +110,7 @@ def _params(model: Any) -> dict[str, Any]:
     if not (isinstance(model.loss, str) and model.loss in _LINKS):
         raise UnsupportedModelError(
             "HistGradientBoostingRegressor is read if its loss is one of "
-            f"{', '.join(map(repr, _LINKS))}, got {model.loss!r}. What the sum of the trees "
-            "stands for under another loss is not known."
+            f"{', '.join(map(repr, _LINKS))}, got {model.loss!r}: its link is not known."
         )
     params = model.get_params(deep=False)
     if callable(params["scoring"]):
@@ -129,11 +130,6 @@ def _plain_categories(categories: NDArray[Any]) -> tuple[Any, ...]:
                 f"truth values, got {category!r} of type {type(category).__name__}."
             )
     return tuple(known[:-1] if _ends_in_nan(categories) else known)
-
-
-def _encoding(categories: NDArray[Any]) -> dict[str, Any]:
-    """Return what the encoder knows of a column besides its categories."""
-    return {"dtype": categories.dtype.str, "nan": _ends_in_nan(categories)}
 
 
 def _ends_in_nan(categories: NDArray[Any]) -> bool:

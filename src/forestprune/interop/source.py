@@ -1,4 +1,4 @@
-"""The model to be pruned: a forest, and whatever stands around it."""
+"""The model to be pruned: a forest, and the pipeline around it, if any."""
 
 import copy
 import os
@@ -96,7 +96,7 @@ class Source:
         return replace(self, forest=self.forest.truncate(depth), uncut=self.original)
 
     def surroundings(self) -> "Source | None":
-        """Return what stands around the forest, without the forest; None if that is nothing."""
+        """Return the pipeline without the forest; None if there is no pipeline."""
         if self.pipeline is None:
             return None
         return Source(self.forest.truncate(0).compact(), self.wrap(None))

@@ -1,8 +1,8 @@
 """XGBoost's RegTree, a handful of columns with an entry a node, to arrays and back.
 
 XGBoost sends x left if `x < t`, both float32, and at a categorical split if the category is *not*
-listed: numbers that are no category, negative or too large ones, count as not listed. So listed
-categories are those that go left here, and the children of such a split change places.
+listed, as negative or too large numbers are not. So listed categories are those that go left here,
+and the children of such a split change places.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ _LOWEST = np.finfo(np.float64).min  # below every float32 but -inf
 
 
 def read_tree(tree: Mapping[str, Any]) -> RawTree:
-    """Return a tree as it stands in the model's file as arrays."""
+    """Return a tree of the model's file as arrays."""
     unknown = tree.keys() - _FIELDS.keys() - {"id", "tree_param"}
     if unknown:
         raise UnsupportedModelError(
@@ -76,10 +76,7 @@ def _listed_categories(tree: Mapping[str, Any]) -> dict[int, Any]:
 
 
 def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict[str, Any]:
-    """Return tree `number` of `forest` as it stands in a model's file.
-
-    What its nodes add is `values`; what they are worth otherwise is known from the forest.
-    """
+    """Return tree `number` of `forest` as a model's file has it, its nodes adding `values`."""
     nodes = slice(forest.offsets[number], forest.offsets[number + 1])
     sets = {v: unpack_categories(words) for v, words in sets_of_nodes(forest, nodes).items()}
     listed, nowhere = np.zeros((2, values.size), np.bool_)
