@@ -47,7 +47,7 @@ def mask_of_depths(forest: "Forest", depths: ArrayLike) -> NDArray[np.bool_]:
 
 
 def keep(forest: "Forest", mask: ArrayLike) -> "Forest":
-    """See :meth:`Forest.keep`."""
+    """Return the forest with the nodes where `mask` is true."""
     mask = np.asarray(mask)
     if mask.dtype != np.bool_ or mask.shape != (forest.n_nodes,):
         raise ValueError(
@@ -73,7 +73,7 @@ def keep(forest: "Forest", mask: ArrayLike) -> "Forest":
 
 
 def compact(forest: "Forest") -> "Forest":
-    """See :meth:`Forest.compact`."""
+    """Return the forest without trees that are only a root."""
     sizes = np.diff(forest.offsets)
     trees = sizes > 1
     state = _take(forest, np.repeat(trees, sizes))

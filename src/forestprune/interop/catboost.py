@@ -20,12 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd  # CatBoost needs it, too
-from catboost import (
-    CatBoost,
-    CatBoostError,
-    CatBoostRegressor,
-    Pool,
-)
+from catboost import CatBoost, CatBoostError, CatBoostRegressor, Pool
 from sklearn.exceptions import NotFittedError
 
 from forestprune.exceptions import UnsupportedModelError
@@ -137,12 +132,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     problem = "it holds no trees"
+    form = "json" if path.suffix.lower() == ".json" else "cbm"
     try:
-        if path.suffix.lower() == ".json":
+        if form == "json":
             json.loads(path.read_bytes())  # of one that is cut short, CatBoost makes up the rest
-        model = CatBoost().load_model(
-            str(path), format="json" if path.suffix.lower() == ".json" else "cbm"
-        )
+        model = CatBoost().load_model(str(path), format=form)
     except (CatBoostError, ValueError) as error:
         problem = str(error)
     else:

@@ -167,8 +167,7 @@ _CLASSES = {cls.__name__: cls for cls in (*_FAMILIES, HistGradientBoostingRegres
 _WHY_NOT = {
     "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums can be pruned.",
     "Pipeline": "Pass its last step, and X as that step sees it.",
-    "GridSearchCV": "Pass its best_estimator_.",
-    "RandomizedSearchCV": "Pass its best_estimator_.",
+    **dict.fromkeys(("GridSearchCV", "RandomizedSearchCV"), "Pass its best_estimator_."),
     "TransformedTargetRegressor": "Pass its regressor_, and y as that one sees it.",
 }
 
@@ -177,7 +176,10 @@ def from_model(model: Any) -> Forest:
     """Read a fitted scikit-learn estimator."""
     cls = type(model)
     if cls not in _CLASSES.values():
-        raise UnsupportedModelError(_refusal(model))
+        reason = _WHY_NOT.get(cls.__name__, "")
+        if is_classifier(model):
+            reason = "Classifiers are not read yet."
+        raise UnsupportedModelError(refusal(cls, _CLASSES.values(), reason))
     check_is_fitted(model)
     if cls is HistGradientBoostingRegressor:
         return sklearn_hist.from_model(model)
@@ -241,13 +243,6 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     if forest.feature_names is not None:
         model.feature_names_in_ = np.array(forest.feature_names, dtype=object)
     return model
-
-
-def _refusal(model: Any) -> str:
-    reason = _WHY_NOT.get(type(model).__name__, "")
-    if is_classifier(model):
-        reason = "Classifiers are not read yet."
-    return refusal(type(model), _CLASSES.values(), reason)
 
 
 def _objective(model: Any, tree: Any) -> dict[str, Any]:

@@ -46,9 +46,7 @@ from forestprune.interop.xgboost_model import (
     OBJECTIVES,
     body_of,
     constant_margin,
-    empty_tree,
-    load_bytes,
-    with_trees,
+    constant_model,
 )
 from forestprune.interop.xgboost_trees import read_tree
 from forestprune.interop.xgboost_write import to_native
@@ -64,7 +62,7 @@ def from_model(model: Any) -> Forest:
     """Read a fitted XGBoost model."""
     cls = type(model)
     if cls not in CLASSES.values():
-        raise UnsupportedModelError(_refusal(model))
+        raise UnsupportedModelError(refusal(cls, CLASSES.values(), _why_not(model)))
     booster = model if cls is xgb.Booster else model.get_booster()
     document = _document(booster)
     objective = _objective(model, document["learner"])
@@ -77,8 +75,7 @@ def from_model(model: Any) -> Forest:
     weights = document["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(trees))
 
     # A link function is not applied where there is no tree at all: see above.
-    roots = [empty_tree(booster.num_features())] if body["trees"] else []
-    constant = load_bytes(ubjson.dumps(with_trees(document, roots, per_round=1)))
+    constant = constant_model(document, booster.num_features(), roots=int(bool(body["trees"])))
     forest = build_forest(
         map(read_tree, trees),
         n_nodes=sum(tree["left_children"].size for tree in trees),
@@ -159,13 +156,12 @@ def _first_line(error: Exception) -> str:
 # What is refused
 
 
-def _refusal(model: Any) -> str:
-    reason = ""
+def _why_not(model: Any) -> str:
     if isinstance(model, xgb.XGBRanker):
-        reason = "What a ranker predicts has no meaning but its order."
-    elif isinstance(model, xgb.XGBModel) and is_classifier(model):
-        reason = "Classifiers are not read yet; of two classes, pass its get_booster()."
-    return refusal(type(model), CLASSES.values(), reason)
+        return "What a ranker predicts has no meaning but its order."
+    if isinstance(model, xgb.XGBModel) and is_classifier(model):
+        return "Classifiers are not read yet; of two classes, pass its get_booster()."
+    return ""
 
 
 def _objective(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from scipy import sparse
 from forestprune.forest.build import build_forest, with_a_tree
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Link
+from forestprune.interop import ubjson
 from forestprune.interop.xgboost_trees import write_tree
 
 CLASSES = {cls.__name__: cls for cls in (xgb.XGBRegressor, xgb.XGBRFRegressor, xgb.Booster)}
@@ -80,6 +81,12 @@ def load_bytes(content: bytearray) -> Any:
     booster = xgb.Booster()
     booster.load_model(content)
     return booster
+
+
+def constant_model(document: Any, n_features: int, *, roots: int = 1) -> Any:
+    """Return a Booster that has trees which add nothing in place of those of `document`."""
+    trees = [empty_tree(n_features)] * roots
+    return load_bytes(ubjson.dumps(with_trees(document, trees, per_round=1)))
 
 
 def constant_margin(booster: Any) -> float:

@@ -19,7 +19,7 @@ from forestprune.interop.xgboost_model import (
     CLASSES,
     OBJECTIVES,
     constant_margin,
-    empty_tree,
+    constant_model,
     load_bytes,
     to_json,
     with_trees,
@@ -78,10 +78,7 @@ def _set_constant(blank: Any, forest: Forest) -> float:
     if _base_score_is_constant(blank):
         # As short as it can be told: XGBoost 2.1 takes more than 9 digits for no number at all.
         learner["learner_model_param"]["base_score"] = str(np.float32(forest.base[0]))
-    constant = load_bytes(
-        ubjson.dumps(with_trees(blank, [empty_tree(forest.n_features)], per_round=1))
-    )
-    return float(forest.base[0]) - constant_margin(constant)
+    return float(forest.base[0]) - constant_margin(constant_model(blank, forest.n_features))
 
 
 def _base_score_is_constant(model: Any) -> bool:
