@@ -416,7 +416,8 @@ def test_the_small_file_predicts_what_prune_would(library, ending, shop, friedma
         *("--out", out, "--trust", "--json"),
     )
     X_fit, X_val, y_fit, y_val = split(X, y)
-    same = fp.prune(model, X_fit, y_fit, max_nodes=60, X_val=X_val, y_val=y_val, random_state=0)
+    full = registry.load_model(model, trust=True)
+    same = fp.prune(full, X_fit, y_fit, max_nodes=60, X_val=X_val, y_val=y_val, random_state=0)
     written = registry.load_model(out, trust=True)
     native = same.forest if ending == "npz" else same.to_native()
     assert type(written) is type(native)
@@ -632,7 +633,7 @@ def test_models_that_do_not_add_up_to_y_need_no_target(poisson, shop, friedman, 
         *("prune", poisson, rows, "--max-nodes", 40, "--trust", "--out", out, "--json")
     )
     X_fit, X_val = split(X)
-    same = fp.prune(poisson, X_fit, max_nodes=40, X_val=X_val)
+    same = fp.prune(joblib.load(poisson), X_fit, max_nodes=40, X_val=X_val)
     np.testing.assert_allclose(joblib.load(out).predict(X), np.exp(same.predict(X)))
     assert json.loads(result.stdout)["target"] is None
     assert json.loads(result.stdout)["full"]["r_squared"] == 1.0
