@@ -59,17 +59,17 @@ def leaf_rank(root, row, dtype):
     return next(rank for rank, leaf in enumerate(leaves) if leaf is reached)
 
 
-def predict(roots, X, scale, base, dtype):
-    return np.array(
-        [
-            np.asarray(base)
-            + sum(
-                s * np.array(visited(root, row, dtype)[-1].value)
-                for s, root in zip(scale, roots, strict=True)
-            )
-            for row in X
-        ]
-    )
+def predict(roots, X, scale, base, dtype, outputs=None):
+    """Return raw predictions; `outputs` names the one output that each tree adds to, if so."""
+    result = []
+    for row in X:
+        total = list(base)
+        for i, root in enumerate(roots):
+            value = visited(root, row, dtype)[-1].value
+            for k in range(len(value)):
+                total[k if outputs is None else outputs[i]] += scale[i] * value[k]
+        result.append(total)
+    return np.array(result)
 
 
 def depth_difference(root, row, width, dtype):

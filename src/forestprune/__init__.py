@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from forestprune.datasets import load_wine_quality
     from forestprune.estimators import ForestPruneRegressor, ForestPruneRegressorCV
     from forestprune.exceptions import ForestPruneError, InvalidForestError, UnsupportedModelError
-    from forestprune.forest.forest import Forest, Origin
+    from forestprune.forest.forest import Forest
     from forestprune.forest.inputs import InputSpec
+    from forestprune.forest.origin import Origin
     from forestprune.options import Options
     from forestprune.rows.differences import depth_difference
     from forestprune.rows.encoding import Encoding, encode
@@ -58,7 +59,7 @@ _MODULES = {
     "InputSpec": "forest.inputs",
     "InvalidForestError": "exceptions",
     "Options": "options",
-    "Origin": "forest.forest",
+    "Origin": "forest.origin",
     "PrunedForest": "select.pruned",
     "PruningPath": "select.path",
     "UnsupportedModelError": "exceptions",

@@ -48,7 +48,7 @@ def prune(
     Parameters
     ----------
     model : fitted estimator, Pipeline that ends in one, Forest, or path of a model file
-        It is not changed. Files of joblib and pickle run code when they are loaded: see
+        It is not changed. Files of joblib and pickle can run code, and are refused: see
         :meth:`Forest.from_file`.
     X : array-like of shape (m, n_features)
         Rows to prune with: those that the model was trained on, and further ones if you have them.

@@ -19,6 +19,20 @@ class UnsupportedModelError(ForestPruneError, TypeError):
     """The model given is of a kind that cannot come in, or cannot go out."""
 
 
+class UntrustedFileError(UnsupportedModelError):
+    """Loading the model file could run code that is in it, and nobody has said to trust it."""
+
+    def __init__(self, reason: str, loader: str) -> None:
+        super().__init__(reason, loader)
+        self.reason, self.loader = reason, loader
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reason} If you trust whoever wrote it, load it yourself with {self.loader} and "
+            "pass the model, or read it with Forest.from_file(path, trust=True)."
+        )
+
+
 class OptionError(ForestPruneError, ValueError):
     """Options cannot be heeded as they are given.
 

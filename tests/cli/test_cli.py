@@ -312,7 +312,7 @@ def test_options_are_named_as_on_the_command_line(said, expected):
 def test_inspect_says_what_is_in_a_file(library, ending, shop):
     need(library, ending)
     path = shop / f"{library}.{ending}"
-    forest = fp.Forest.from_file(path)
+    forest = fp.Forest.from_file(path, trust=True)
     text = succeeds("inspect", path, "--trust").stdout
     assert forest.origin.model_class in text
     assert f"{forest.n_nodes:,}" in text
@@ -367,7 +367,7 @@ def test_inspect_names_the_steps_of_a_pipeline_and_what_is_predicted(friedman, t
 
 @pytest.mark.parametrize(("way", "write"), [("text", to_text), ("formula", to_formula)])
 def test_inspect_writes_a_small_model_down(way, write, shop, tmp_path):
-    small = fp.Forest.from_file(shop / RF).truncate([3] * 2 + [0] * 6).compact()
+    small = fp.Forest.from_file(shop / RF, trust=True).truncate([3] * 2 + [0] * 6).compact()
     names = tuple(name + " but much longer than any line" * 9 for name in NAMES)
     small = replace(small, input=replace(small.input, feature_names=names))
     small.save(tmp_path / "m.npz")
@@ -416,12 +416,13 @@ def test_the_small_file_predicts_what_prune_would(library, ending, shop, friedma
         *("--out", out, "--trust", "--json"),
     )
     X_fit, X_val, y_fit, y_val = split(X, y)
-    same = fp.prune(model, X_fit, y_fit, max_nodes=60, X_val=X_val, y_val=y_val, random_state=0)
-    written = registry.load_model(out)
+    full = registry.load_model(model, trust=True)
+    same = fp.prune(full, X_fit, y_fit, max_nodes=60, X_val=X_val, y_val=y_val, random_state=0)
+    written = registry.load_model(out, trust=True)
     native = same.forest if ending == "npz" else same.to_native()
     assert type(written) is type(native)
     assert list(tmp_path.iterdir()) == [out]
-    small = fp.Forest.from_file(out)
+    small = fp.Forest.from_file(out, trust=True)
     assert small.n_nodes == fp.Forest.from_model(same.to_native()).n_nodes
     np.testing.assert_allclose(small.predict(X), same.predict(X), rtol=1e-5)
     if ending != "npz":
@@ -432,14 +433,14 @@ def test_the_small_file_predicts_what_prune_would(library, ending, shop, friedma
 
     document = json.loads(result.stdout)
     assert document["small"]["nodes"] == same.n_nodes <= 60
-    assert document["full"]["nodes"] == fp.Forest.from_file(model).n_nodes
+    assert document["full"]["nodes"] == fp.Forest.from_file(model, trust=True).n_nodes
     assert document["small"]["bytes"] == out.stat().st_size
     assert document["full"]["bytes"] == model.stat().st_size
     assert document["rows"] == 120
     assert document["rows_held_out"] == 40
     assert document["small"]["r_squared"] == pytest.approx(r2_score(y_val, same.predict(X_val)))
     assert document["full"]["r_squared"] == pytest.approx(
-        r2_score(y_val, fp.Forest.from_file(model).predict(X_val))
+        r2_score(y_val, fp.Forest.from_file(model, trust=True).predict(X_val))
     )
     assert "0.25 of the rows" in document["held_out_from"]
     assert "pruning with 120 rows; choosing by 40 others: 0.25 of the rows" in result.stderr
@@ -632,7 +633,7 @@ def test_models_that_do_not_add_up_to_y_need_no_target(poisson, shop, friedman, 
         *("prune", poisson, rows, "--max-nodes", 40, "--trust", "--out", out, "--json")
     )
     X_fit, X_val = split(X)
-    same = fp.prune(poisson, X_fit, max_nodes=40, X_val=X_val)
+    same = fp.prune(joblib.load(poisson), X_fit, max_nodes=40, X_val=X_val)
     np.testing.assert_allclose(joblib.load(out).predict(X), np.exp(same.predict(X)))
     assert json.loads(result.stdout)["target"] is None
     assert json.loads(result.stdout)["full"]["r_squared"] == 1.0

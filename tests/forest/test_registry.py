@@ -2,7 +2,7 @@ import sys
 import types
 
 import pytest
-from test_forest import small
+from small_forests import small
 
 import forestprune as fp
 from forestprune.forest import registry

@@ -142,7 +142,7 @@ def test_a_file_that_its_library_does_not_survive(accident, told, tmp_path):
         from forestprune.cli import main, trial
         from forestprune.interop.source import Source
 
-        def read(path):
+        def read(path, *, trust):
             os.write(2, b"a library that falls over")
             {accident}
 
@@ -168,7 +168,7 @@ def test_a_file_that_asks_for_all_memory(tmp_path):
         from forestprune.cli import main
         from forestprune.interop.source import Source
 
-        Source.of = lambda path: numpy.zeros(10**10)
+        Source.of = lambda path, trust: numpy.zeros(10**10)
         main()
     """
     model = tmp_path / "m.cbm"

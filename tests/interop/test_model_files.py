@@ -80,9 +80,44 @@ def dump_compressed(model, path):
 def test_pickled_models(name, dump, as_path, models, friedman, tmp_path):
     path = tmp_path / name
     dump(models["forest"], path)
-    loaded = model_files.load(as_path(path))
+    loaded = model_files.load(as_path(path), trust=True)
     assert type(loaded) is RandomForestRegressor
-    assert fp.Forest.from_file(as_path(path)) == fp.Forest.from_model(models["forest"])
+    forest = fp.Forest.from_file(as_path(path), trust=True)
+    assert forest == fp.Forest.from_model(models["forest"])
+
+
+class Bomb:
+    """Leaves a file behind when it is unpickled."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("exploded"),)
+
+
+@pytest.mark.parametrize("suffix", ["joblib", "pkl", "PICKLE"])
+def test_a_pickle_is_not_loaded_unless_it_is_trusted(suffix, friedman, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = f"model.{suffix}"
+    Path(name).write_bytes(pickle.dumps(Bomb()))
+    for read in (
+        model_files.load,
+        registry.load_model,
+        Source.of,
+        fp.Forest.from_file,
+        lambda path: fp.prune(path, *friedman, max_nodes=20),
+        lambda path: fp.prune_path(path, *friedman),
+    ):
+        with pytest.raises(fp.UnsupportedModelError) as caught:
+            read(name)
+        assert str(caught.value) == (
+            f"{name} is a pickle, and loading one can run any code that is in it. If you trust "
+            "whoever wrote it, load it yourself with joblib.load() and pass the model, or read it "
+            "with Forest.from_file(path, trust=True)."
+        )
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert not Path("exploded").exists()
+    with pytest.raises(fp.UnsupportedModelError):
+        fp.Forest.from_file(name, trust=True)
+    assert Path("exploded").exists()
 
 
 @pytest.mark.parametrize(
@@ -111,6 +146,8 @@ def test_skops_files_with_anything_else_are_refused(models, friedman, tmp_path):
     skops.dump(pipeline, tmp_path / "model.skops")
     with pytest.raises(fp.UnsupportedModelError, match=r"but it has .*\.shout\. If you trust"):
         model_files.load(tmp_path / "model.skops")
+    loaded = model_files.load(tmp_path / "model.skops", trust=True)
+    np.testing.assert_array_equal(loaded.predict(friedman[0]), pipeline.predict(friedman[0]))
 
 
 @pytest.mark.parametrize("frozen", [False, True])
@@ -124,7 +161,7 @@ def test_pipelines_in_files(suffix, frozen, friedman, tmp_path):
     model = FrozenEstimator(pipeline) if frozen else pipeline
     path = tmp_path / f"model.{suffix}"
     (joblib if suffix == "joblib" else pytest.importorskip("skops.io")).dump(model, path)
-    source = Source.of(path)
+    source = Source.of(path, trust=True)
     assert [name for name, _ in source.pipeline.steps] == [
         "columntransformer",
         "randomforestregressor",
@@ -135,8 +172,8 @@ def test_pipelines_in_files(suffix, frozen, friedman, tmp_path):
 @pytest.mark.skipif(INTERPRETED, reason="goes through pruning from the outside")
 @pytest.mark.parametrize("as_path", [str, Path])
 def test_pruning_by_path(as_path, models, friedman, tmp_path):
-    joblib.dump(models["forest"], tmp_path / "model.joblib")
-    path = as_path(tmp_path / "model.joblib")
+    fp.Forest.from_model(models["forest"]).save(tmp_path / "model.npz")
+    path = as_path(tmp_path / "model.npz")
     small = fp.prune(path, *friedman, max_nodes=20)
     same = fp.prune(models["forest"], *friedman, max_nodes=20)
     assert small.n_nodes == same.n_nodes
@@ -251,7 +288,7 @@ def test_a_module_that_a_pickle_needs_is_named(tmp_path):
     script = "import woods, pickle; pickle.dump(woods.Model(), open('model.pkl', 'wb'))"
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
     with pytest.raises(ModuleNotFoundError, match=r"model\.pkl needs the module woods, which is"):
-        model_files.load(tmp_path / "model.pkl")
+        model_files.load(tmp_path / "model.pkl", trust=True)
 
 
 # Saving
@@ -268,7 +305,7 @@ def test_models_of_scikit_learn_are_saved(suffix, name, models, friedman, tmp_pa
     if suffix in ("pkl", "pickle"):
         loaded = pickle.loads(path.read_bytes())
     else:
-        loaded = model_files.load(path)
+        loaded = model_files.load(path, trust=True)
     assert type(loaded) is type(models[name])
     np.testing.assert_array_equal(loaded.predict(friedman[0]), models[name].predict(friedman[0]))
 
@@ -282,7 +319,7 @@ def test_models_of_other_libraries_are_saved_as_files_of_their_own(library, frie
     for suffix in registry.file_endings(library):
         path = tmp_path / f"model{suffix}"
         registry.save_model(model, str(path))
-        again = fp.Forest.from_file(path)
+        again = fp.Forest.from_file(path, trust=True)
         assert again.origin.library == library
         np.testing.assert_allclose(
             again.predict(friedman[0]), forest.predict(friedman[0]), rtol=1e-6
@@ -362,7 +399,7 @@ def test_empty_and_foreign_files(suffix, content, tmp_path):
     path = tmp_path / f"model.{suffix}"
     path.write_bytes(content)
     with pytest.raises(fp.ForestPruneError, match=rf"model\.{suffix}") as caught:
-        model_files.load(path)
+        model_files.load(path, trust=True)
     assert str(caught.value).endswith("is empty.") == (content == b"")
 
 
@@ -383,16 +420,16 @@ def test_json_that_is_no_model(text, message, tmp_path):
 
 def test_a_model_that_is_no_forest_is_refused_as_ever(friedman, tmp_path):
     joblib.dump(LinearRegression().fit(*friedman), tmp_path / "model.joblib")
-    assert type(model_files.load(tmp_path / "model.joblib")) is LinearRegression
+    assert type(model_files.load(tmp_path / "model.joblib", trust=True)) is LinearRegression
     with pytest.raises(fp.UnsupportedModelError, match="got LinearRegression"):
-        fp.Forest.from_file(tmp_path / "model.joblib")
+        fp.Forest.from_file(tmp_path / "model.joblib", trust=True)
 
 
 def test_only_the_library_of_the_file_is_imported(models, tmp_path):
     joblib.dump(models["tree"], tmp_path / "model.joblib")
     script = """
         import sys, forestprune
-        forestprune.Forest.from_file("model.joblib")
+        forestprune.Forest.from_file("model.joblib", trust=True)
         loaded = {name.partition(".")[0] for name in sys.modules}
         assert not loaded & {"xgboost", "lightgbm", "catboost", "skops"}, loaded
     """

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesRegressor
+from small_forests import small
 from strategies import forests, rows
-from test_forest import small
 
 import forestprune as fp
 from forestprune.kernels import routing

@@ -262,8 +262,10 @@ def test_a_constant_is_text_and_formula_too():
 
 def test_what_the_sum_stands_for_is_said():
     forest = built([], base=[2.5])
-    origin = fp.Origin("sklearn", "HistGradientBoostingRegressor", predicts="the log of y")
-    assert to_text(replace(forest, origin=origin)).startswith("Prediction of the log of y = 2.5")
+    origin = fp.Origin("sklearn", "HistGradientBoostingRegressor", link="log")
+    assert to_text(replace(forest, origin=origin)).startswith(
+        "Prediction of the log of the mean of y = 2.5"
+    )
 
 
 @given(st.lists(st.sampled_from(AWKWARD) | st.text(max_size=8), min_size=1, max_size=12))

@@ -50,9 +50,8 @@ class Setting:
         self.sizes: NDArray[np.int64] = np.diff(self.source.forest.offsets)
 
     def is_average(self, averages: bool | None) -> bool:
-        """Tell whether trees are averaged rather than summed; if None, as the library says."""
-        origin = self.source.original.origin
-        return origin is not None and origin.averages if averages is None else averages
+        """Tell whether trees are averaged rather than summed; if None, as the forest says."""
+        return self.source.original.averages if averages is None else averages
 
     @property
     def total_weight(self) -> float:

@@ -5,11 +5,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forestprune.cli.failures import CommandError, WrongCallError, describe, is_meant_for_users
 from forestprune.cli.trial import silent_libraries, try_to_read
+from forestprune.exceptions import UntrustedFileError
 from forestprune.system import progress
 
 if TYPE_CHECKING:
@@ -19,24 +21,20 @@ if TYPE_CHECKING:
 
 def read_source(path: Path, *, trust: bool) -> "Source":
     """Return the model in a file. A pickle is only loaded if the user trusts it."""
-    from forestprune.interop.model_files import PICKLES
-
-    if path.suffix.lower() in PICKLES and path.is_file() and not trust:
-        raise WrongCallError(
-            f"{path} is a pickle, and loading one can run any code that is in it. If you know who "
-            "wrote it, add --trust."
-        )
-    try_to_read(path, _read)
+    read = partial(_read, trust=trust)
+    try_to_read(path, read)
     with silent_libraries(), progress.bar("reading the model", None):
-        return _read(path)
+        return read(path)
 
 
-def _read(path: Path) -> "Source":
+def _read(path: Path, *, trust: bool) -> "Source":
     """Return the model in a file; whatever reading it ends in, the error names the file."""
     from forestprune.interop.source import Source
 
     try:
-        return Source.of(path)
+        return Source.of(path, trust=trust)
+    except UntrustedFileError as error:
+        raise WrongCallError(f"{error.reason} If you know who wrote it, add --trust.") from error
     except Exception as error:
         # A damaged file may end in any error, and what it is about may not say where.
         if str(path) in str(error) and (is_meant_for_users(error) or isinstance(error, OSError)):

@@ -12,25 +12,26 @@ from forestprune import kernels
 from forestprune.exceptions import InvalidForestError
 from forestprune.forest.category_sets import join_sets, pack_categories
 from forestprune.forest.checks import seal
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Origin
 from forestprune.system.progress import track
 
 
 @dataclass(frozen=True, kw_only=True)
 class RawTree:
-    """One tree as a library stores it: node 0 is the root, the others stand in any order.
+    """One tree as a library stores it: node 0 is the root, the others come in any order.
+
+    All arrays have an entry a node and hold what those of :class:`Forest` do; at leaves only
+    `value` and `cover` matter. Nodes that cannot be reached from the root are left out.
 
     Attributes
     ----------
-    left, right : int arrays of shape (n,)
-        Children; negative at a leaf. A node that no path from the root meets is left out.
-    feature, threshold, missing_left, cover : arrays of shape (n,)
-        As in Forest; what they hold at leaves does not matter, but for `cover`.
-    value : array of shape (n, n_outputs)
+    left, right : int arrays
+        Children; negative at a leaf.
     left_categories : mapping of int to sequence of int
         For each categorical split, the categories that go left.
-    extras : mapping of str to array of shape (n,)
+    extras : mapping of str to array
         Become the forest's `node_extras`.
     """
 
@@ -53,21 +54,23 @@ def build_forest(
     base: ArrayLike,
     input: InputSpec,  # noqa: A002 - the name of the attribute it becomes
     origin: Origin | None = None,
+    tree_output: ArrayLike = (),
     tree_extras: Mapping[str, NDArray[Any]] | None = None,
 ) -> Forest:
-    """Sort the nodes of each tree into level order and put the trees behind one another.
+    """Sort the nodes of each tree into level order and make a Forest of the trees.
 
-    `n_nodes` is the number of nodes of all trees, or more. The trees may come from a generator:
-    one at a time is looked at, so that large models are not in memory a third time.
+    `n_nodes` is the number of nodes of all trees, or more. The trees may come from a generator, so
+    that large models are not in memory a third time.
     """
     base = np.array(base, dtype=np.float64)
+    output: NDArray[Any] = np.asarray(tree_output, dtype=np.int64)
     columns: dict[str, NDArray[Any]] = {
         "left": np.empty(n_nodes, np.int32),
         "feature": np.empty(n_nodes, np.int32),
         "threshold": np.empty(n_nodes),
         "missing_left": np.empty(n_nodes, np.bool_),
         "cover": np.empty(n_nodes),
-        "value": np.empty((n_nodes, base.size)),
+        "value": np.empty((n_nodes, 1 if output.size else base.size)),
     }
     extras: dict[str, NDArray[Any]] = {}
     offsets = [0]
@@ -104,6 +107,7 @@ def build_forest(
         offsets=np.array(offsets),
         scale=np.asarray(scale, dtype=np.float64),
         base=base,
+        tree_output=output,
         input=input,
         origin=origin,
         node_extras=extras,

@@ -5,12 +5,15 @@ and set s is ``set_words[set_offsets[s]:set_offsets[s + 1]]``.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.exceptions import InvalidForestError
+
+if TYPE_CHECKING:
+    from forestprune.forest.forest import Forest
 
 
 def pack_categories(categories: Sequence[int]) -> NDArray[np.uint32]:
@@ -37,6 +40,16 @@ def join_sets(sets: Mapping[int, NDArray[np.uint32]], n_nodes: int) -> dict[str,
         "category_set": category_set,
         "set_offsets": np.cumsum([0, *(words.size for words in sets.values())]),
         "set_words": np.concatenate([np.empty(0, np.uint32), *sets.values()]),
+    }
+
+
+def sets_of_nodes(forest: "Forest", nodes: slice) -> dict[int, NDArray[np.uint32]]:
+    """Return the words of the set of each categorical split, counted from the first of `nodes`."""
+    numbers = forest.category_set[nodes]
+    bounds = forest.set_offsets
+    return {
+        node: forest.set_words[bounds[numbers[node]] : bounds[numbers[node] + 1]]
+        for node in np.flatnonzero(numbers >= 0).tolist()
     }
 
 

@@ -4,6 +4,7 @@ Kernels index without bounds checks, so nothing that fails here may reach them: 
 checked when it is made, also one that was read from a file.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,50 +18,38 @@ if TYPE_CHECKING:
     from forestprune.forest.forest import Forest
 
 _RULES = {
-    faults.NO_SUCH_CHILD: (
-        "left",
-        "left must be -1 at a leaf, else a node of the same tree with its sibling behind it",
-    ),
-    faults.CHILD_BEFORE_PARENT: (
-        "left",
-        "children must come after their parent, or there would be a cycle",
-    ),
-    faults.NOT_LEVEL_ORDER: (
-        "left",
-        "the nodes of a tree must stand in level order, siblings side by side "
-        "(forestprune.forest.build.build_forest sorts them)",
-    ),
-    faults.NOBODYS_CHILD: ("left", "every node but the root must be the child of another"),
-    faults.NO_SUCH_FEATURE: (
-        "feature",
-        "feature must be -1 at a leaf, else a number below n_features",
-    ),
-    faults.NO_SUCH_SET: (
-        "category_set",
-        "category_set must be -1 at a leaf or a numeric split, else the number of a set",
-    ),
-    faults.BAD_THRESHOLD: ("threshold", "threshold must be finite"),
-    faults.BAD_COVER: ("cover", "cover must be finite and not negative"),
-    faults.BAD_VALUE: ("value", "value must be finite"),
+    faults.NO_SUCH_CHILD: "left must be -1 at a leaf, else a node of the same tree, as its sibling",
+    faults.CHILD_BEFORE_PARENT: "left must be after the node itself, or there would be a cycle",
+    faults.NOT_LEVEL_ORDER: "left must put the nodes of a tree in level order, siblings side by "
+    "side (forestprune.forest.build_forest sorts them)",
+    faults.NOBODYS_CHILD: "left must make every node but the root the child of another",
+    faults.NO_SUCH_FEATURE: "feature must be -1 at a leaf, else a number below n_features",
+    faults.NO_SUCH_SET: "category_set must be -1 at a leaf or a numeric split, else the number of "
+    "a set",
+    faults.BAD_THRESHOLD: "threshold must be finite",
+    faults.BAD_COVER: "cover must be finite and not negative",
+    faults.BAD_VALUE: "value must be finite",
 }
+"""What must hold where a fault was found; the first word is the array's name."""
 
 
 def seal(array: NDArray[Any]) -> NDArray[Any]:
     """Mark an array of our own, and what it is a view of, as read-only; return it."""
-    part: Any = array
-    while isinstance(part, np.ndarray):
+    for part in _bases(array):
         part.flags.writeable = False
-        part = part.base
     return array
 
 
 def _is_sealed(array: NDArray[Any]) -> bool:
-    part: Any = array
-    while isinstance(part, np.ndarray):
-        if part.flags.writeable:
-            return False
-        part = part.base
-    return part is None
+    *_, last = bases = list(_bases(array))
+    return last.base is None and not any(part.flags.writeable for part in bases)
+
+
+def _bases(array: Any) -> Iterator[NDArray[Any]]:
+    """Yield an array, the array that it is a view of, and so on."""
+    while isinstance(array, np.ndarray):
+        yield array
+        array = array.base
 
 
 def frozen_array(name: str, array: ArrayLike, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
@@ -86,12 +75,14 @@ def check_forest(forest: "Forest") -> None:
     _check_offsets("offsets", forest.offsets, forest.left.size, "left", least=1)
     _check_offsets("set_offsets", forest.set_offsets, forest.set_words.size, "set_words", least=0)
     _check_lengths(forest)
+    _check_outputs(forest)
     for name in ("scale", "base"):
         if not np.isfinite(getattr(forest, name)).all():
             raise InvalidForestError(f"{name} must be finite, got {getattr(forest, name)}.")
     fault, node = kernels.first_fault(forest.splits, forest.n_features, forest.value, forest.cover)
     if fault != faults.SOUND:
-        name, rule = _RULES[fault]
+        rule = _RULES[fault]
+        name = rule.split()[0]
         raise InvalidForestError(
             f"Not a forest: {rule}. {forest.locate(node).capitalize()} "
             f"has {name} = {getattr(forest, name)[node]}."
@@ -115,6 +106,8 @@ def _check_lengths(forest: "Forest") -> None:
         for name in ("feature", "threshold", "missing_left", "value", "cover")
     }
     required["scale"] = (forest.scale, trees, "tree")
+    if forest.tree_output.size:
+        required["tree_output"] = (forest.tree_output, trees, "tree")
     if forest.category_set.size:
         required["category_set"] = (forest.category_set, nodes, "node")
     for name, array in forest.node_extras.items():
@@ -126,13 +119,24 @@ def _check_lengths(forest: "Forest") -> None:
             raise InvalidForestError(
                 f"{name} must have one entry a {unit}, that is {length}, got {len(array)}."
             )
-    if forest.n_outputs < 1 or forest.value.shape[1] != forest.n_outputs:
-        raise InvalidForestError(
-            "base and value must have the same number of outputs, at least one; "
-            f"got {forest.n_outputs} and {forest.value.shape[1]}."
-        )
     names = forest.feature_names
     if names is not None and len(names) != forest.n_features:
         raise InvalidForestError(
             f"There are {forest.n_features} features, but {len(names)} feature names."
+        )
+
+
+def _check_outputs(forest: "Forest") -> None:
+    outputs, columns = forest.n_outputs, forest.value.shape[1]
+    output = forest.tree_output
+    if not output.size:
+        if outputs < 1 or columns != outputs:
+            raise InvalidForestError(
+                "base and value must have the same number of outputs, at least one; "
+                f"got {outputs} and {columns}."
+            )
+    elif columns != 1 or output.min() < 0 or output.max() >= outputs:
+        raise InvalidForestError(
+            f"tree_output must name one of the {outputs} outputs for each tree, and value then "
+            f"have one column; got {np.array2string(output, threshold=8)} and {columns} columns."
         )

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -13,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune import kernels
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
-from forestprune.forest import registry
-from forestprune.forest.category_sets import drop_unused_sets
+from forestprune.forest import cutting, registry
 from forestprune.forest.checks import check_forest, frozen_array, seal
 from forestprune.forest.inputs import InputSpec
-from forestprune.kernels import faults
+from forestprune.forest.origin import Origin, origin_from_metadata
+from forestprune.forest.shape import Shape
 from forestprune.kernels.records import Splits
 from forestprune.system.files import read_archive, write_archive
 from forestprune.system.threads import run_in_threads, split_range, thread_count
@@ -32,70 +31,28 @@ _DTYPES: dict[str, tuple[str, int]] = {
     "cover": ("float64", 1),
     "scale": ("float64", 1),
     "base": ("float64", 1),
+    "tree_output": ("int32", 1),
     "category_set": ("int32", 1),
     "set_offsets": ("int64", 1),
     "set_words": ("uint32", 1),
 }
 """The arrays of a Forest: type and number of dimensions."""
 
-_NODE_ARRAYS = ("left", "feature", "threshold", "missing_left", "value", "cover")
 _EXTRAS = ("node_extras", "tree_extras")
-
-_MASK_RULES = {
-    faults.ROOT_DROPPED: "mask must keep every root, but drops {node}. To remove a tree, keep "
-    "only its root, then call compact().",
-    faults.SIBLINGS_DIFFER: "mask must keep both children of a node or none, but keeps one "
-    "child of {node}.",
-    faults.PARENT_DROPPED: "mask must keep a node only with all its ancestors, but drops "
-    "{node} and keeps its children.",
-}
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a forest came from, as plain data: enough to write the same kind of model again.
-
-    Attributes
-    ----------
-    library : str
-        Key of the registry, such as "sklearn".
-    model_class : str
-        Name of the model's class.
-    state : mapping
-        What the library's module needs besides the trees. Holds only what JSON can hold.
-    predicts : str
-        What the sum of the trees stands for: "y" itself, or what else, in words such as "the log
-        of the mean of y". Only the former can be pruned against y.
-    averages : bool
-        Whether the trees are averaged, each a model in itself, rather than added up.
-    """
-
-    library: str
-    model_class: str
-    state: Mapping[str, Any] = field(default_factory=dict)
-    predicts: str = "y"
-    averages: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.averages, bool):
-            raise TypeError(f"averages must be True or False, got {self.averages!r}.")
-        for name in ("library", "model_class", "predicts"):
-            if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{name} must be a string, got {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Forest:
+class Forest(Shape):
     """A fitted tree ensemble as flat arrays, one entry a node.
 
-    Trees stand one after another, and inside a tree the nodes stand in level order: the root,
-    layer 1, layer 2 and so on, siblings side by side. So a layer is a slice, cutting a tree at a
-    depth keeps a prefix, and parents come before children. Prediction is
+    Trees come one after another, and within a tree nodes are in level order: the root, layer 1,
+    layer 2 and so on, siblings side by side. So a layer is a slice, cutting a tree at a depth keeps
+    a prefix, and parents come before children. The raw prediction is
     ``base + sum over trees of scale[i] * value[leaf that the row reaches in tree i]``.
 
     A Forest never changes: its arrays are read-only, and pruning makes a new one. Usually it comes
-    from :meth:`from_model`; arrays in any other node order go through
-    :func:`forestprune.forest.build.build_forest`.
+    from :meth:`from_model`; trees in any other order go through
+    :func:`forestprune.forest.build_forest`.
 
     Attributes
     ----------
@@ -109,7 +66,7 @@ class Forest:
         A row goes left if ``x <= threshold``, with x rounded to ``input.dtype`` first.
     missing_left : bool array of shape (n_nodes,)
         Whether NaN goes left.
-    value : float64 array of shape (n_nodes, n_outputs)
+    value : float64 array of shape (n_nodes, n_outputs), or (n_nodes, 1) with `tree_output`
         What the tree predicts if it ends here; known for every node, not only for leaves.
     cover : float64 array of shape (n_nodes,)
         Weight of the training rows that passed the node.
@@ -119,6 +76,8 @@ class Forest:
         The constant.
     input : InputSpec
         What rows the forest takes.
+    tree_output : int32 array of shape (n_trees,), or empty
+        The one output that each tree adds to; empty if every tree adds to all outputs.
     category_set : int32 array of shape (n_nodes,), or empty
         At a categorical split, the number of the set of categories that go left (all others go
         right); -1 elsewhere. Empty if no split is categorical.
@@ -141,6 +100,7 @@ class Forest:
     scale: NDArray[np.float64]
     base: NDArray[np.float64]
     input: InputSpec
+    tree_output: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     category_set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     set_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     set_words: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
@@ -168,11 +128,11 @@ class Forest:
         Parameters
         ----------
         model : object
-            A fitted tree ensemble for regression. Of scikit-learn: DecisionTree, ExtraTree,
-            RandomForest, ExtraTrees, Bagging over trees, GradientBoosting, HistGradientBoosting.
-            Of XGBoost: XGBRegressor, XGBRFRegressor, Booster. Of LightGBM: LGBMRegressor, Booster.
-            Of CatBoost: CatBoostRegressor, CatBoost. Early-stopped models are read as their
-            `predict` uses them by default.
+            A fitted tree ensemble for regression: DecisionTree, ExtraTree, RandomForest,
+            ExtraTrees, Bagging over trees, GradientBoosting and HistGradientBoosting of
+            scikit-learn; XGBRegressor, XGBRFRegressor and Booster of XGBoost; LGBMRegressor and
+            Booster of LightGBM; CatBoostRegressor and CatBoost. Early-stopped models are read as
+            their `predict` uses them by default.
 
         Examples
         --------
@@ -183,16 +143,16 @@ class Forest:
         >>> fp.Forest.from_model(model.fit(wine.data, wine.target))
         Forest(5 trees, 75 nodes, depth 3, 11 features, from sklearn RandomForestRegressor)
         """
-        forest: Forest = registry.importer_for(model).from_model(model)
+        with np.errstate(under="ignore"):  # numbers may round to zero
+            forest: Forest = registry.importer_for(model).from_model(model)
         return forest
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> "Forest":
+    def from_file(cls, path: str | os.PathLike[str], *, trust: bool = False) -> "Forest":
         """Read a model file of any supported library.
 
-        Files of joblib and pickle run code when they are loaded: load only those of people you
-        trust. All the others hold data only. A file of XGBoost is read as a Booster, with all its
-        trees, even if training went on beyond the best iteration.
+        A file of XGBoost is read as a Booster, with all its trees, even if training went on beyond
+        the best iteration.
 
         Parameters
         ----------
@@ -200,8 +160,12 @@ class Forest:
             ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm``
             of CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of
             scikit-learn, ``.npz`` of :meth:`save`.
+        trust : bool
+            Whether you trust whoever wrote the file. Files of joblib and pickle can run any code
+            when they are loaded, and so can those of skops with types other than scikit-learn's
+            own: they are refused otherwise. All other files hold data only.
         """
-        model = registry.load_model(path)
+        model = registry.load_model(path, trust=trust)
         return model if isinstance(model, cls) else cls.from_model(model)
 
     def to_native(self) -> Any:
@@ -215,7 +179,8 @@ class Forest:
                 "Only a forest that was read from a model can be written as one; this one was "
                 "made from arrays and has no origin. Use predict(), or give it an Origin."
             )
-        return registry.exporter_for(self.origin.library).to_native(self, self.origin)
+        with np.errstate(under="ignore"):
+            return registry.exporter_for(self.origin.library).to_native(self, self.origin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this forest to `path`, as an npz archive of plain arrays.
@@ -253,20 +218,10 @@ class Forest:
                 state[name] = array
         origin = metadata["origin"]
         state["input"] = InputSpec(**metadata["input"])
-        state["origin"] = None if origin is None else Origin(**origin)
+        state["origin"] = None if origin is None else origin_from_metadata(origin)
         return cls(**state)
 
-    # Size and shape
-
-    @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return self.offsets.size - 1
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, roots and leaves included."""
-        return self.left.size
+    # What is known of it
 
     @property
     def n_outputs(self) -> int:
@@ -284,63 +239,34 @@ class Forest:
         return self.input.feature_names
 
     @property
-    def right(self) -> NDArray[np.int32]:
-        """Right child of each node, -1 at a leaf."""
-        return np.where(self.left >= 0, self.left + 1, np.int32(-1))
-
-    @property
-    def parent(self) -> NDArray[np.int32]:
-        """Parent of each node, counted from the root of the same tree; -1 at a root."""
-        parent = np.full(self.n_nodes, -1, np.int32)
-        splits = np.flatnonzero(self.left >= 0)
-        start = np.repeat(self.offsets[:-1], np.diff(self.offsets))[splits]
-        for child in (self.left[splits], self.left[splits] + 1):
-            parent[start + child] = splits - start
-        return parent
-
-    @cached_property
-    def layers(self) -> tuple[NDArray[np.int64], ...]:
-        """For each tree, where its layers begin and end: layer k is nodes ``[k]`` to ``[k + 1]``.
-
-        Counted from the root of the tree, like `left`.
-        """
-        result = []
-        for start, end in pairwise(self.offsets):
-            left = self.left[start:end]
-            bounds = [0, 1]
-            while bounds[-1] < left.size:
-                # The last split of a layer has the last two nodes of the next one.
-                bounds.append(int(left[bounds[-2] : bounds[-1]].max()) + 2)
-            result.append(seal(np.array(bounds, dtype=np.int64)))
-        return tuple(result)
-
-    @property
-    def depths(self) -> NDArray[np.int64]:
-        """Depth of each tree; 0 if it is only a root."""
-        return np.array([len(bounds) - 2 for bounds in self.layers], dtype=np.int64)
-
-    @property
-    def max_depth(self) -> int:
-        """Depth of the deepest tree; 0 if there is none."""
-        return int(self.depths.max(initial=0))
-
-    @property
-    def node_depths(self) -> NDArray[np.int64]:
-        """Depth of each node; 0 at a root."""
-        pieces = [np.repeat(np.arange(len(b) - 1), np.diff(b)) for b in self.layers]
-        return np.concatenate([np.empty(0, np.int64), *pieces])
-
-    def layer_sizes(self) -> NDArray[np.int64]:
-        """Return the number of nodes in each layer, roots left out: (n_trees, max_depth)."""
-        sizes = np.zeros((self.n_trees, self.max_depth), dtype=np.int64)
-        for row, bounds in zip(sizes, self.layers, strict=True):
-            row[: len(bounds) - 2] = np.diff(bounds[1:])
-        return sizes
+    def scaled_value(self) -> NDArray[np.float64]:
+        """What each node adds if the tree ends there: `value` times the scale of its tree."""
+        return self.value * self.scale[self.tree_of_node, np.newaxis]
 
     @property
     def adds_up_to_y(self) -> bool:
         """Whether predictions can be compared with y, as far as the forest knows."""
-        return self.origin is None or self.origin.predicts == "y"
+        return self.origin is None or self.origin.adds_up_to_y
+
+    @property
+    def averages(self) -> bool:
+        """Whether the trees are averaged, each a model in itself, rather than added up.
+
+        The library says so; a forest without an origin is an average if its scales are those of
+        one and nothing is added to it.
+        """
+        if self.origin is not None:
+            return self.origin.averages
+        n = self.n_trees
+        return n > 0 and np.allclose(self.scale, 1.0 / n) and not self.base.any()
+
+    def require_joint_outputs(self, what: str) -> None:
+        """Raise UnsupportedModelError if each tree adds to one output only; `what` cannot do so."""
+        if self.tree_output.size:
+            raise UnsupportedModelError(
+                f"{what} takes forests in which every tree adds to all outputs; in this one each "
+                f"tree adds to one of {self.n_outputs} outputs. Only predict() can use it so far."
+            )
 
     @property
     def memory(self) -> int:
@@ -381,7 +307,7 @@ class Forest:
         rows = len(matrix)
         out = np.tile(self.base, (rows, 1))
         tasks = [
-            (matrix, start, stop, self.splits, self.value, self.scale, out)
+            (matrix, start, stop, self.splits, self.value, self.scale, self.tree_output, out)
             for start, stop in self.row_pieces(rows, at_least=thread_count(n_jobs))
         ]
         run_in_threads(kernels.predict_rows, tasks, n_jobs, "predicting")
@@ -390,9 +316,8 @@ class Forest:
     def row_pieces(self, rows: int, *, at_least: int) -> list[tuple[int, int]]:
         """Cut `rows` rows into pieces to be sent down the trees one after another.
 
-        Long enough that reading a tree is shared by as many rows as it has nodes, short enough to
-        stay in the cache from tree to tree; at least `at_least` of them unless that makes them
-        too short to be worth a thread.
+        Long enough to share the reading of a tree, short enough to stay in the cache from tree to
+        tree; at least `at_least` of them unless that makes them too short to be worth a thread.
         """
         length = max(16384, self.n_nodes // max(1, self.n_trees))
         return split_range(rows, max(-(-rows // length), min(at_least, -(-rows // 256))))
@@ -407,22 +332,7 @@ class Forest:
         depths : int or array-like of shape (n_trees,)
             Depth to which each tree may reach. 0 leaves the root, a constant.
         """
-        wanted = np.asarray(depths)
-        if wanted.size == 0:  # a list of no depths has no type of its own
-            wanted = wanted.astype(np.int64)
-        if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (self.n_trees,)):
-            raise ValueError(
-                f"depths must be one whole number, or one for each of the {self.n_trees} trees; "
-                f"got an array of type {wanted.dtype} and shape {wanted.shape}."
-            )
-        if (wanted < 0).any():
-            raise ValueError(f"depths must not be negative, got {wanted.min()}.")
-        mask = np.zeros(self.n_nodes, dtype=np.bool_)
-        for depth, start, bounds in zip(
-            np.broadcast_to(wanted, self.n_trees), self.offsets[:-1], self.layers, strict=True
-        ):
-            mask[start : start + bounds[min(int(depth) + 1, bounds.size - 1)]] = True
-        return self.keep(mask)
+        return cutting.keep(self, cutting.mask_of_depths(self, depths))
 
     def keep(self, mask: ArrayLike) -> "Forest":
         """Keep the nodes where `mask` is true; a node that loses its children becomes a leaf.
@@ -430,57 +340,13 @@ class Forest:
         Parameters
         ----------
         mask : bool array-like of shape (n_nodes,)
-            Must be true at every root; false below a node that is false; and equal for siblings.
+            Must be true at every root, false below a node that is false, and equal for siblings.
         """
-        mask = np.asarray(mask)
-        if mask.dtype != np.bool_ or mask.shape != (self.n_nodes,):
-            raise ValueError(
-                f"mask must be of type bool and shape ({self.n_nodes},), "
-                f"got type {mask.dtype} and shape {mask.shape}."
-            )
-        n_kept = int(np.count_nonzero(mask))
-        kept = np.empty(n_kept, np.int64)
-        left = np.empty(n_kept, np.int32)
-        offsets = np.empty_like(self.offsets)
-        fault, node = kernels.keep_nodes(self.offsets, self.left, mask, offsets, kept, left)
-        if fault in _MASK_RULES:
-            raise ValueError(_MASK_RULES[fault].format(node=self.locate(node)))
-        state = self._take(kept)
-        state |= {"offsets": offsets, "left": left}
-        at_leaf = {"feature": -1, "threshold": 0.0, "missing_left": False, "category_set": -1}
-        for name, nothing in at_leaf.items():
-            if state[name].size:
-                state[name][left < 0] = nothing
-        if self.category_set.size:
-            state |= drop_unused_sets(state["category_set"], self.set_offsets, self.set_words)
-        return self._with(state)
+        return cutting.keep(self, mask)
 
     def compact(self) -> "Forest":
         """Return the same predictor without trees that are only a root: they join the constant."""
-        sizes = np.diff(self.offsets)
-        trees = sizes > 1
-        state = self._take(np.repeat(trees, sizes))
-        roots = self.value[self.offsets[:-1]]
-        state["offsets"] = np.concatenate([[0], np.cumsum(sizes[trees])])
-        state["scale"] = self.scale[trees]
-        state["base"] = self.base + self.scale[~trees] @ roots[~trees]
-        state["tree_extras"] = {name: array[trees] for name, array in self.tree_extras.items()}
-        return self._with(state)
-
-    def _take(self, nodes: NDArray[Any]) -> dict[str, Any]:
-        """Return copies of the arrays that have one entry a node, for some nodes."""
-        state: dict[str, Any] = {name: getattr(self, name)[nodes] for name in _NODE_ARRAYS}
-        sets = self.category_set
-        state["category_set"] = sets[nodes] if sets.size else sets.copy()
-        state["node_extras"] = {name: array[nodes] for name, array in self.node_extras.items()}
-        return state
-
-    def _with(self, state: dict[str, Any]) -> "Forest":
-        """Return a copy with fresh arrays in place of some; they are frozen, not copied again."""
-        for entry in state.values():
-            for array in entry.values() if isinstance(entry, dict) else [entry]:
-                seal(array)
-        return replace(self, **state)
+        return cutting.compact(self)
 
     # Comparing and showing
 
@@ -499,17 +365,13 @@ class Forest:
         )
 
     def __repr__(self) -> str:
-        def count(number: int, noun: str) -> str:
-            return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
+        counts = {"tree": self.n_trees, "node": self.n_nodes, "depth": self.max_depth}
+        counts |= {"feature": self.n_features, "output": self.n_outputs}
         parts = [
-            count(self.n_trees, "tree"),
-            count(self.n_nodes, "node"),
-            f"depth {self.max_depth}",
-            count(self.n_features, "feature"),
+            f"depth {count}" if noun == "depth" else f"{count:,} {noun}{'s' * (count != 1)}"
+            for noun, count in counts.items()
+            if (noun, count) != ("output", 1)
         ]
-        if self.n_outputs > 1:
-            parts.append(count(self.n_outputs, "output"))
         if self.origin is not None:
             parts.append(f"from {self.origin.library} {self.origin.model_class}")
         return f"Forest({', '.join(parts)})"
@@ -526,11 +388,6 @@ class Forest:
         for group in _EXTRAS:
             arrays |= {f"{group}/{name}": array for name, array in getattr(self, group).items()}
         return arrays
-
-    def locate(self, node: int) -> str:
-        """Name a node by its tree and its place in it, for messages."""
-        tree = int(np.searchsorted(self.offsets, node, side="right")) - 1
-        return f"node {node - self.offsets[tree]} of tree {tree}"
 
 
 def _forest_from_state(state: dict[str, Any]) -> Forest:

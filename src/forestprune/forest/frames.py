@@ -52,16 +52,7 @@ def columns_as_numbers(
 ) -> NDArray[np.float64]:
     """Return a table in which categories are replaced by their codes.
 
-    Parameters
-    ----------
-    X : array or data frame, a column for each entry of `categories`
-    categories : sequence of (sequence or None)
-        For each column its categories in the order of their codes, none if only codes are known;
-        None for numbers.
-    numbers : {"codes", "values"}
-        Whether plain numbers in a column with categories are codes already.
-    unseen : {"missing", "refuse"}
-        What becomes of a category that is not among them.
+    `categories` has an entry for each column of `X`; all arguments are as in InputSpec.
     """
     names: Sequence[Any] = column_names(X) or range(len(categories))
     matrix = np.empty((len(X), len(categories)))

@@ -1,4 +1,4 @@
-"""What rows a model takes, and turning tables of any make into a plain matrix of them."""
+"""What rows a model takes, and how tables of any kind become a plain matrix of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -51,9 +51,9 @@ class InputSpec:
         or anything (False). Thresholds are finite float64, so in that precision infinite numbers
         count as the largest finite ones.
     categories : tuple of (tuple or None), or None
-        For each column its categories, in the order of their codes 0, 1, 2 and so on; none if the
-        model knows only codes, then those of a data frame are taken; None for a column of numbers.
-        None if the model knows only numbers.
+        For each column its categories, in the order of their codes 0, 1, 2 and so on; an empty
+        tuple if the model knows only codes, then those of a data frame are taken; None for a column
+        of numbers, or for all of them.
     marked_categories : tuple of tuple, or None
         In place of `categories`: those of the columns that a data frame marks as categorical, in
         the order of these columns. Which columns they are is up to the frame.
@@ -104,38 +104,19 @@ class InputSpec:
     def _requirements(self) -> Iterator[tuple[str, bool, str]]:
         """Yield name, whether it is as it must be, and how that is."""
         n, names, categories = self.n_features, self.feature_names, self.categories
+        marked, missing = self.marked_categories, self.missing_number
         yield "n_features", type(n) is int and 0 <= n < 2**31, "a whole number below 2**31"
         for name, allowed in _ALLOWED.items():
             sound = getattr(self, name) in allowed
             yield name, sound, ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
-        yield (
-            "feature_names",
-            names is None
-            or (isinstance(names, tuple) and all(isinstance(name, str) for name in names)),
-            "None or a tuple of strings",
+        sound = names is None or _is_tuple_of(str, names)
+        yield "feature_names", sound, "None or a tuple of strings"
+        sound = categories is None or (
+            _is_tuple_of((tuple, type(None)), categories) and len(categories) == n
         )
-        yield (
-            "categories",
-            categories is None
-            or (
-                isinstance(categories, tuple)
-                and len(categories) == n
-                and all(known is None or isinstance(known, tuple) for known in categories)
-            ),
-            "None, or for each column None or a tuple of categories",
-        )
-        marked = self.marked_categories
-        yield (
-            "marked_categories",
-            marked is None
-            or (
-                categories is None
-                and isinstance(marked, tuple)
-                and all(isinstance(known, tuple) for known in marked)
-            ),
-            "None, or in place of categories a tuple of tuples",
-        )
-        missing = self.missing_number
+        yield "categories", sound, "None, or for each column None or a tuple of categories"
+        sound = marked is None or (categories is None and _is_tuple_of(tuple, marked))
+        yield "marked_categories", sound, "None, or in place of categories a tuple of tuples"
         yield "missing_number", missing is None or isinstance(missing, float), "None or a float"
         for name in ("marked_columns", "truncated", "zero_is_missing"):
             columns = getattr(self, name)
@@ -147,11 +128,8 @@ class InputSpec:
     def matrix(self, X: Any) -> FloatMatrix:
         """Return `X` as a C-ordered matrix in this spec's precision, its columns checked.
 
-        Parameters
-        ----------
-        X : array-like of shape (m, n_features)
-            A numpy array, a pandas or polars data frame, nested lists, what the library itself
-            keeps rows in, or a scipy sparse matrix if the library takes one.
+        `X` is a numpy array, a pandas or polars data frame, nested lists, what the library itself
+        keeps rows in, or a scipy sparse matrix if the library takes one.
         """
         X = registry.table_of(X)
         if self.categories is not None and isinstance(X, list | tuple):
@@ -160,17 +138,21 @@ class InputSpec:
         if sparse.issparse(X) and self.sparse != "refuse":
             X = _dense(X, np.dtype(self.dtype), np.nan if self.sparse == "missing" else 0.0)
         elif getattr(X, "shape", ())[1:] == (self.n_features,):
-            categories = self._categories_of(X)
+            marked = self.marked_categories
+            categories: Sequence[Sequence[Any] | None] | None = self.categories
+            if marked is not None:
+                categories = categories_by_mark(X, marked)
             if categories is not None:
                 X = columns_as_numbers(X, categories, self.numbers, self.unseen)
         try:
-            matrix: FloatMatrix = check_array(
-                X,
-                dtype=np.dtype(self.dtype),
-                order="C",
-                ensure_all_finite=self.ensure_all_finite,
-                input_name="X",
-            )
+            with np.errstate(under="ignore"):  # what float32 cannot hold rounds to zero
+                matrix: FloatMatrix = check_array(
+                    X,
+                    dtype=np.dtype(self.dtype),
+                    order="C",
+                    ensure_all_finite=self.ensure_all_finite,
+                    input_name="X",
+                )
         except ValueError as error:
             culprits = not_numeric(X)
             if not culprits:
@@ -196,12 +178,6 @@ class InputSpec:
         by_column = enumerate(self.categories or ())
         return {column: known for column, known in by_column if known is not None}
 
-    def _categories_of(self, X: Any) -> Sequence[Sequence[Any] | None] | None:
-        """Return the categories of each column of `X`, or None if all are numbers."""
-        if self.marked_categories is None:
-            return self.categories
-        return categories_by_mark(X, self.marked_categories)
-
     def _as_compared(self, matrix: FloatMatrix) -> FloatMatrix:
         """Return the numbers as they meet the splits; those of the caller are not changed."""
         infinite = (
@@ -224,13 +200,14 @@ class InputSpec:
         return matrix
 
     def _check_names(self, names: list[str] | None) -> None:
-        if self.feature_names is None or names is None:
-            if self.feature_names is not None:
-                warn_caller(
-                    "X has no column names, but the model was trained with names; "
-                    "the columns are taken to be in the order of training.",
-                    UserWarning,
-                )
+        if self.feature_names is None:
+            return
+        if names is None:
+            warn_caller(
+                "X has no column names, but the model was trained with names; "
+                "the columns are taken to be in the order of training.",
+                UserWarning,
+            )
             return
         expected = list(self.feature_names)
         if self.underscores:
@@ -256,6 +233,10 @@ def read_only_view(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def _is_tuple_of(types: Any, given: Any) -> bool:
+    return isinstance(given, tuple) and all(isinstance(item, types) for item in given)
 
 
 def _as_tuples(given: Any) -> Any:

@@ -1,15 +1,12 @@
 """Which module reads and writes the models of which library.
 
-Modules are named by strings and loaded when a model of that library turns up: nothing is imported
-unasked, and this table can stand above everything that uses it. A module listed here has
+Modules are named by strings and imported when a model of that library turns up. A module has
 
-- `from_model(model) -> Forest`, and
-- `to_native(forest, origin) -> model`, for forests whose origin names its library,
+- `from_model(model) -> Forest` and `to_native(forest, origin) -> model`,
 - if the library has model files of its own, `load(path) -> model`, `save(model, path)`, and
   `FILES`, the endings of what it saves,
 - if the library has containers of its own for rows, `table_of(container) -> table`: rows as an
-  array, a data frame or a sparse matrix. It is asked about any object of the library, and returns
-  None for those that are none.
+  array, a data frame or a sparse matrix; None for any other object of the library.
 """
 
 import importlib
@@ -28,14 +25,9 @@ _MODULES: dict[str, str] = {
 
 
 def register(library: str, module: str) -> None:
-    """Let `module` handle models whose class comes from the top-level package `library`.
+    """Let `module`, a dotted name, handle models of classes from the top-level package `library`.
 
-    Parameters
-    ----------
-    library : str
-        Name of the package that defines the model classes, such as "xgboost".
-    module : str
-        Dotted name of the module with `from_model` and `to_native`. It is imported on first use.
+    The module is imported on first use; what it must have is said above.
     """
     _MODULES[library] = module
 
@@ -48,7 +40,7 @@ def importer_for(model: object) -> ModuleType:
     raise UnsupportedModelError(
         f"A fitted tree ensemble of one of these libraries is required: {_known()}. "
         f"Got an object of type {type(model).__module__}.{type(model).__qualname__}. "
-        "Other libraries can be added with forestprune.forest.registry.register()."
+        "Other libraries can be added with forestprune.forest.register()."
     )
 
 
@@ -57,7 +49,7 @@ def exporter_for(library: str) -> ModuleType:
     if library not in _MODULES:
         raise UnsupportedModelError(
             f"This forest came from {library!r}, which is not among the registered libraries "
-            f"({_known()}). Register its module with forestprune.forest.registry.register() first."
+            f"({_known()}). Register its module with forestprune.forest.register() first."
         )
     try:
         return importlib.import_module(_MODULES[library])
@@ -70,9 +62,12 @@ def exporter_for(library: str) -> ModuleType:
         ) from error
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
-    """Return the model in a file, as an object of the library that wrote it."""
-    return importlib.import_module("forestprune.interop.model_files").load(path)
+def load_model(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
+    """Return the model in a file, as an object of the library that wrote it.
+
+    Files that can run code when they are loaded are refused without `trust`.
+    """
+    return _model_files().load(path, trust=trust)
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -80,19 +75,17 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     The file appears under its name only when it is complete.
     """
-    importlib.import_module("forestprune.interop.model_files").save(model, path)
+    _model_files().save(model, path)
 
 
 def file_endings(library: str) -> tuple[str, ...]:
     """Return the endings of the files to which models of `library` can be saved."""
-    endings: tuple[str, ...] = importlib.import_module(
-        "forestprune.interop.model_files"
-    ).endings_for(library)
+    endings: tuple[str, ...] = _model_files().endings_for(library)
     return endings
 
 
 def table_of(X: Any) -> Any:
-    """Return what a registered library's own container holds, or `X` itself if it is none."""
+    """Return the rows in a registered library's own container, or `X` itself if it is not one."""
     module = _module_of(X)
     if module is None or not hasattr(module, "table_of"):
         return X
@@ -107,6 +100,10 @@ def library_of(thing: object) -> str | None:
         if library in _MODULES:
             return library
     return None
+
+
+def _model_files() -> ModuleType:
+    return importlib.import_module("forestprune.interop.model_files")
 
 
 def _module_of(thing: object) -> ModuleType | None:

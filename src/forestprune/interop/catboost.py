@@ -20,21 +20,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd  # CatBoost needs it, too
-from catboost import (
-    CatBoost,
-    CatBoostError,
-    CatBoostRegressor,
-    Pool,
-)
+from catboost import CatBoost, CatBoostError, CatBoostRegressor, Pool
 from sklearn.exceptions import NotFittedError
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.frames import listed
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Link, Origin
 from forestprune.interop.catboost_trees import read_trees, write_trees
-from forestprune.interop.params import plain, refusal, refuse
+from forestprune.interop.params import check_writable, plain, refusal, refuse
 
 _CLASSES = {cls.__name__: cls for cls in (CatBoostRegressor, CatBoost)}
 
@@ -45,18 +41,25 @@ _WHY_NOT = {
     "CatBoostRanker": "What a ranker predicts is not on the scale of y.",
 }
 
-# What the sum of the trees stands for, by loss function.
-_PREDICTS = (
-    dict.fromkeys(("RMSE", "MAE", "MAPE", "RMSPE", "Huber", "LogCosh", "Lq"), "y")
-    | dict.fromkeys(("Poisson", "Tweedie"), "the log of the mean of y")
-    | dict.fromkeys(("Logloss", "CrossEntropy"), "the log-odds of y")
-)
-# The same for those with a level `alpha`; at 0.5 the first two are the median and the mean.
-_AT_LEVEL = {
-    "Quantile": "the {} quantile of y",
-    "Expectile": "the {} expectile of y",
-    "LogLinQuantile": "the log of the {} quantile of y",
+# Loss functions that are read: the link, and the name for all libraries.
+_LOSSES: dict[str, tuple[Link, str]] = {
+    "RMSE": ("identity", "squared_error"),
+    "MAE": ("identity", "absolute_error"),
+    "MAPE": ("identity", "absolute_percentage_error"),
+    "RMSPE": ("identity", "squared_percentage_error"),
+    "Huber": ("identity", "huber"),
+    "LogCosh": ("identity", "log_cosh"),
+    "Lq": ("identity", "lq"),
+    "Poisson": ("log", "poisson"),
+    "Tweedie": ("log", "tweedie"),
+    "Logloss": ("logit", "log_loss"),
+    "CrossEntropy": ("logit", "cross_entropy"),
+    "Quantile": ("identity", "quantile"),
+    "Expectile": ("identity", "expectile"),
+    "LogLinQuantile": ("log", "quantile"),
 }
+_AT_HALF = {"Quantile": "absolute_error", "Expectile": "squared_error"}
+"""What losses with a level are at the level 0.5."""
 
 # What a model says of itself that is not true of the pruned one: its identity, its scores and, if
 # it is a sum of models, everything about each of them.
@@ -66,7 +69,7 @@ _NO_LONGER_TRUE = re.compile(r"model_guid|training|summand_scale_and_biases|mode
 def from_model(model: Any) -> Forest:
     """Read a fitted CatBoostRegressor, or a CatBoost whose loss function is known."""
     _check_model(model)
-    predicts = _what_it_predicts(model)
+    objective = _objective(model)
     document = _to_json(model)
     scale, bias = document["scale_and_bias"]
     leaves = model.get_tree_leaf_counts().astype(np.int64)
@@ -76,17 +79,14 @@ def from_model(model: Any) -> Forest:
         scale=np.full(leaves.size, float(scale)),
         base=np.array(bias, dtype=np.float64),
         input=_input(model, document["features_info"]["float_features"]),
-        origin=Origin("catboost", type(model).__name__, _describe(model, document), predicts),
+        origin=Origin("catboost", type(model).__name__, _describe(model, document), **objective),
     )
     return average_of_leaves(forest)
 
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted model of the class it was read from."""
-    if origin.model_class not in _CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
-        )
+    check_writable(forest, origin, _CLASSES, "CatBoost")
     state = origin.state
     forest = with_a_tree(forest)
     document = write_trees(forest, state["features"], symmetric=state["symmetric"])
@@ -132,12 +132,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     problem = "it holds no trees"
+    form = "json" if path.suffix.lower() == ".json" else "cbm"
     try:
-        if path.suffix.lower() == ".json":
+        if form == "json":
             json.loads(path.read_bytes())  # of one that is cut short, CatBoost makes up the rest
-        model = CatBoost().load_model(
-            str(path), format="json" if path.suffix.lower() == ".json" else "cbm"
-        )
+        model = CatBoost().load_model(str(path), format=form)
     except (CatBoostError, ValueError) as error:
         problem = str(error)
     else:
@@ -188,24 +187,28 @@ def _check_model(model: Any) -> None:
         )
 
 
-def _what_it_predicts(model: Any) -> str:
+def _objective(model: Any) -> dict[str, Any]:
+    """Return link and objective of a model; refuse it if they cannot be known."""
     metadata = dict(model.get_metadata())
     if metadata.get("params"):
         loss = json.loads(metadata["params"])["loss_function"]
     else:  # a sum of models, or one that says nothing of its training
         loss = json.loads(metadata.get("loss_function") or '{"type": "an unknown loss"}')
     kind = loss["type"]
-    if kind in _PREDICTS:
-        return _PREDICTS[kind]
-    if kind in _AT_LEVEL:
-        level = float(loss["params"].get("alpha", 0.5))
-        if level == 0.5 and kind != "LogLinQuantile":
-            return "y"
-        return _AT_LEVEL[kind].format(f"{level:g}")
-    raise UnsupportedModelError(
-        f"The loss function must be one of {', '.join([*_PREDICTS, *_AT_LEVEL])}; this model was "
-        f"trained with {kind}. What it predicts is not one number whose meaning is known."
-    )
+    if kind not in _LOSSES:
+        raise UnsupportedModelError(
+            f"The loss function must be one of {', '.join(_LOSSES)}; this model was trained with "
+            f"{kind}. What it predicts is not one number whose meaning is known."
+        )
+    link, name = _LOSSES[kind]
+    params = {}
+    if name in ("quantile", "expectile"):
+        params["level"] = float(loss["params"].get("alpha", 0.5))
+        if params["level"] == 0.5 and kind in _AT_HALF:
+            name, params = _AT_HALF[kind], {}
+    elif name == "tweedie":
+        params["power"] = float(loss["params"]["variance_power"])
+    return {"link": link, "objective": name, "objective_params": params}
 
 
 def _input(model: Any, features: list[dict[str, Any]]) -> InputSpec:

@@ -47,7 +47,7 @@ def write_trees(
     borders, numbers = np.unique(asked, axis=0, return_inverse=True)
     split = np.full(forest.n_nodes, -1)
     split[is_split] = numbers.ravel()
-    value = forest.value[:, 0] * np.repeat(forest.scale, np.diff(forest.offsets))
+    value = forest.scaled_value[:, 0]
     trees = _write_symmetric(forest, split, value) if symmetric else None
     if trees is None:
         document: dict[str, Any] = {"trees": _write_nested(forest, split, value)}
@@ -144,7 +144,7 @@ def _read_nested(
 
 
 def _check_splits(forest: Forest, features: list[dict[str, Any]]) -> None:
-    """Raise UnsupportedModelError if a split is none that the model could have."""
+    """Raise UnsupportedModelError if the model could not have such splits."""
     nan_left = np.full(forest.n_features, -1)
     for feature in features:
         nan_left[feature["flat_feature_index"]] = _nan_goes_left(feature)
@@ -190,7 +190,7 @@ def _write_nested(
         for v, w in zip(value.tolist(), forest.cover.tolist(), strict=True)
     ]
     sizes = [1] * forest.n_nodes
-    left = (forest.left + np.repeat(forest.offsets[:-1], np.diff(forest.offsets))).tolist()
+    left = (forest.left + forest.offsets[forest.tree_of_node]).tolist()
     for v in np.flatnonzero(forest.left >= 0)[::-1].tolist():
         a, b = left[v], left[v] + 1
         if sizes[a] > _MOST_LEFT:

@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Link, Origin
 from forestprune.interop.lightgbm_text import (
     NAN_IS_MISSING,
     ZERO_IS_MISSING,
@@ -44,28 +45,28 @@ from forestprune.interop.lightgbm_text import (
     read_tree,
     write_tree,
 )
-from forestprune.interop.params import plain, refusal, refuse
+from forestprune.interop.params import check_writable, plain, refusal, refuse
 
-_CLASSES = ("LGBMRegressor", "Booster")
+_CLASSES = {cls.__name__: cls for cls in (LGBMRegressor, Booster)}
 _FORMAT = "v4"
 
 FILES = (".txt",)
 
-# What the sum of the trees stands for, by objective. Those not listed are refused.
-_LOG_MEAN, _LOG_ODDS = "the log of the mean of y", "the log-odds of y"
-_MEANINGS = {
-    "regression": "y",
-    "regression_l1": "y",
-    "huber": "y",
-    "fair": "y",
-    "mape": "y",
-    "quantile": "quantile of y",
-    "poisson": _LOG_MEAN,
-    "gamma": _LOG_MEAN,
-    "tweedie": _LOG_MEAN,
-    "binary": _LOG_ODDS,
-    "cross_entropy": _LOG_ODDS,
+# Objectives that are read: the link, and the name for all libraries.
+_OBJECTIVES: dict[str, tuple[Link, str]] = {
+    "regression": ("identity", "squared_error"),
+    "regression_l1": ("identity", "absolute_error"),
+    "huber": ("identity", "huber"),
+    "fair": ("identity", "fair"),
+    "mape": ("identity", "absolute_percentage_error"),
+    "quantile": ("identity", "quantile"),
+    "poisson": ("log", "poisson"),
+    "gamma": ("log", "gamma"),
+    "tweedie": ("log", "tweedie"),
+    "binary": ("logit", "log_loss"),
+    "cross_entropy": ("logit", "cross_entropy"),
 }
+_PARAMS = {"quantile": ("level", "alpha"), "tweedie": ("power", "tweedie_variance_power")}
 
 # Fitted attributes of LGBMRegressor, as far as they differ from those of one not fitted. Which of
 # them exist depends on the version.
@@ -84,10 +85,9 @@ _WHY_NOT = {
 
 def from_model(model: Any) -> Forest:
     """Read a fitted LGBMRegressor, or a Booster."""
-    if type(model) not in (LGBMRegressor, Booster):
-        raise UnsupportedModelError(
-            refusal(type(model), (LGBMRegressor, Booster), _WHY_NOT.get(type(model).__name__, ""))
-        )
+    cls = type(model)
+    if cls not in _CLASSES.values():
+        raise UnsupportedModelError(refusal(cls, _CLASSES.values(), _WHY_NOT.get(cls.__name__, "")))
     booster = model if isinstance(model, Booster) else model.booster_
     text = parse_model(_text_of(booster))
     if text.header["version"] != _FORMAT:
@@ -96,7 +96,7 @@ def from_model(model: Any) -> Forest:
             f"{text.header['version']}, which this version of forestprune does not know. Use "
             "LightGBM 4."
         )
-    predicts = _meaning(text)
+    objective = _objective(text)
     state: dict[str, Any] = {
         "header": text.header,
         "parameters": text.parameters,
@@ -108,10 +108,8 @@ def from_model(model: Any) -> Forest:
         state["attributes"] = {
             name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
-    origin = Origin(
-        "lightgbm", type(model).__name__, state, predicts, averages=_averages(text.header)
-    )
-    return _forest_of(text, origin)
+    averages = _averages(text.header)
+    return _forest_of(text, Origin("lightgbm", cls.__name__, state, **objective, averages=averages))
 
 
 def load(path: str | os.PathLike[str]) -> Booster:
@@ -122,7 +120,7 @@ def load(path: str | os.PathLike[str]) -> Booster:
     """
     try:
         text = parse_model(Path(path).read_text(encoding="utf-8"))
-        _meaning(text)
+        _objective(text)
         _forest_of(text)
         return Booster(model_str=compose_model(text))
     except (LookupError, ValueError, OverflowError, MemoryError, LightGBMError) as error:
@@ -139,7 +137,7 @@ def save(model: Any, path: Path) -> None:
 
 
 def table_of(X: Any) -> Any:
-    """Return the rows of a Dataset; None if `X` is none."""
+    """Return the rows of a Dataset; None if `X` is something else."""
     if not isinstance(X, Dataset):
         return None
     if X.used_indices is not None:  # made by subset()
@@ -195,32 +193,36 @@ def _averages(header: Mapping[str, str | None]) -> bool:
     return "average_output" in header
 
 
-def _meaning(text: ModelText) -> str:
-    """Return what the model's raw output stands for; refuse it if that cannot be known."""
+def _objective(text: ModelText) -> dict[str, Any]:
+    """Return link and objective of a model; refuse it if they cannot be known."""
     header = text.header
     if not header.get("objective"):
         raise UnsupportedModelError(
-            "LightGBM models are read if trained with an objective of LightGBM's own; this one has "
-            "a custom objective, and what its raw output stands for is unknown. Train it with one "
-            f"of {', '.join(_MEANINGS)}."
+            "LightGBM models are read if trained with one of its own objectives; this one has a "
+            "custom objective, whose link is unknown. Train it with one of "
+            f"{', '.join(_OBJECTIVES)}."
         )
     name, *flags = str(header["objective"]).split()
-    if name not in _MEANINGS or header["num_tree_per_iteration"] != "1":
+    if name not in _OBJECTIVES or header["num_tree_per_iteration"] != "1":
         raise UnsupportedModelError(
-            f"LightGBM models are read if their objective is one of {', '.join(_MEANINGS)}; "
+            f"LightGBM models are read if their objective is one of {', '.join(_OBJECTIVES)}; "
             f"got {name}, whose raw output is not one number that estimates y or a function of it."
         )
-    meaning = _MEANINGS[name]
-    if name == "quantile":
-        alpha = re.search(r"(?m)^\[alpha: (.*)\]$", text.parameters)
-        meaning = f"the {alpha[1]} {meaning}" if alpha else f"a {meaning}"
-    if "sqrt" in flags:
-        meaning = meaning.removesuffix("y") + "the signed square root of y"
-    for flag in flags:
-        key, _, number = flag.partition(":")
-        if key == "sigmoid" and float(number) != 1.0:
-            meaning += f", divided by {number}"
-    return meaning
+    link, objective = _OBJECTIVES[name]
+    params = {
+        key: float(number)
+        for key, _, number in (flag.partition(":") for flag in flags)
+        if key == "sigmoid"
+    }
+    if name in _PARAMS:
+        key, parameter = _PARAMS[name]
+        if found := re.search(rf"(?m)^\[{parameter}: (.*)\]$", text.parameters):
+            params[key] = float(found[1])
+    return {
+        "link": "signed_sqrt" if "sqrt" in flags else link,
+        "objective": objective,
+        "objective_params": params,
+    }
 
 
 def _cover(forest: Forest) -> NDArray[np.float64]:
@@ -230,7 +232,7 @@ def _cover(forest: Forest) -> NDArray[np.float64]:
     """
     cover = forest.cover.copy()
     depths = forest.node_depths
-    left = forest.left + np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    left = forest.left + forest.offsets[forest.tree_of_node]
     splits = np.flatnonzero(forest.left >= 0)
     splits = splits[np.argsort(-depths[splits], kind="stable")]
     for layer in np.split(splits, np.flatnonzero(np.diff(depths[splits])) + 1):
@@ -259,7 +261,7 @@ def _input_of(forest: Forest, text: ModelText) -> InputSpec:
             "is missing in some and a number in others. Train all trees with the same parameters."
         )
     n = forest.n_features
-    # Names that LightGBM or pandas made up are none.
+    # LightGBM and pandas make up names for columns that have none.
     made_up = names in ([f"Column_{j}" for j in range(n)], [str(j) for j in range(n)])
     marked = text.pandas_categorical or ()
     return InputSpec(
@@ -309,10 +311,7 @@ def _not_plain(name: str, param: Any) -> Any:
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted model of the class it was read from."""
-    if origin.model_class not in _CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
-        )
+    check_writable(forest, origin, _CLASSES, "LightGBM")
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     trees = _write_trees(forest, average=_averages(state["header"]))
     parameters = re.sub(

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest.build import RawTree
+from forestprune.forest.category_sets import sets_of_nodes, unpack_categories
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import ZERO
+from forestprune.interop.thresholds import as_finite, as_infinite
 
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = 0, 1, 2
 """What a split takes for missing: bits 2 and 3 of its decision type."""
@@ -29,32 +31,18 @@ _PARAMETER = re.compile(r"\[[^\]:]+: .*\]")
 # Numbers this close to zero are zero for LightGBM, when it compares as well.
 _BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
 
-# A threshold is infinite where all numbers go one way and missing ones the other. Infinite numbers
-# come in as the largest finite ones, so this says the same.
-_BEYOND = float(np.finfo(np.float64).max)
-
 
 @dataclass(frozen=True)
 class ModelText:
-    """A model text, taken apart.
-
-    Attributes
-    ----------
-    header : dict of str to (str or None)
-        Keys and values in their order, the sizes of the trees left out. Some keys have no value.
-    trees : list of dict
-        Keys and values of each tree.
-    parameters : str
-        The parameters of training, and whatever follows them; may be empty.
-    pandas_categorical : list or None
-        The categories of each categorical column of the data frame trained on; None if there was
-        no data frame.
-    """
+    """A model text, taken apart."""
 
     header: dict[str, str | None]
+    """Keys and values in their order, without the sizes of the trees. Some keys have no value."""
     trees: list[dict[str, str]]
     parameters: str
+    """The parameters of training, and whatever follows them; may be empty."""
     pandas_categorical: list[list[Any]] | None
+    """The categories of each categorical column of the data frame trained on, if there was one."""
 
 
 def parse_model(text: str) -> ModelText:
@@ -89,7 +77,7 @@ def parse_model(text: str) -> ModelText:
         if line and not _PARAMETER.fullmatch(line):
             # LightGBM looks for the colon without asking whether there is one.
             raise InvalidForestError(
-                "Each parameter in a LightGBM model text must stand in a line [name: value]; this "
+                "Each parameter in a LightGBM model text must be a line [name: value]; this "
                 f"one has {line!r} and is damaged."
             )
     return ModelText(
@@ -116,12 +104,8 @@ def compose_model(model: ModelText) -> str:
 
 
 def _fields(block: str) -> dict[str, str]:
-    fields = {}
-    for line in block.split("\n")[1:]:
-        key, _, value = line.partition("=")
-        if key:
-            fields[key] = value
-    return fields
+    parts = (line.partition("=") for line in block.split("\n")[1:])
+    return {key: value for key, _, value in parts if key}
 
 
 # Trees in
@@ -150,7 +134,7 @@ def read_tree(fields: dict[str, str]) -> RawTree:
     children = {}
     for side in ("left", "right"):
         child = _numbers(fields, f"{side}_child", splits, np.int64)
-        # Leaf j is written as -1 - j, here it stands behind the splits.
+        # Leaf j is written as -1 - j; here leaves follow the splits.
         children[side] = np.append(np.where(child < 0, splits - 1 - child, child), at_leaves)
     return RawTree(
         **children,
@@ -186,28 +170,27 @@ def _as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return thresholds that do the same where numbers close to zero are not made zero."""
     threshold = np.where((threshold >= 0) & (threshold < ZERO), ZERO, threshold)
     threshold = np.where((threshold < 0) & (threshold >= -ZERO), _BELOW_ZERO, threshold)
-    return np.nan_to_num(threshold, nan=np.nan, posinf=_BEYOND, neginf=-_BEYOND)
+    return as_finite(threshold)
 
 
 def _left_categories(
     fields: dict[str, str], nodes: NDArray[np.int64], threshold: NDArray[np.float64]
-) -> dict[int, list[int]]:
+) -> dict[int, tuple[int, ...]]:
     """Return the categories that go left at the categorical splits `nodes`."""
     sets = int(fields.get("num_cat", 0))
     bounds = _numbers(fields, "cat_boundaries", sets + 1, np.int64)
-    words = _numbers(fields, "cat_threshold", int(bounds[-1]), np.uint32).astype("<u4")
+    words = _numbers(fields, "cat_threshold", int(bounds[-1]), np.uint32)
     named = threshold[nodes]
-    if bounds[0] != 0 or (np.diff(bounds) < 0).any() or ((named < 0) | (named >= sets)).any():
+    known = (named >= 0) & (named < sets)  # NaN is not
+    if bounds[0] != 0 or (np.diff(bounds) < 0).any() or not known.all():
         raise InvalidForestError(
             "A categorical split of this LightGBM model must name one of its tree's sets of "
             f"categories; there are {sets}, which end at {bounds.tolist()}."
         )
-    result = {}
-    for node in nodes.tolist():
-        number = int(threshold[node])
-        bits = words[bounds[number] : bounds[number + 1]].view(np.uint8)
-        result[node] = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
-    return result
+    return {
+        node: unpack_categories(words[bounds[number] : bounds[number + 1]])
+        for node, number in zip(nodes.tolist(), named.astype(np.int64), strict=True)
+    }
 
 
 # Trees out
@@ -217,20 +200,16 @@ def write_tree(
     forest: Forest, nodes: slice, value: NDArray[np.float64], shrinkage: float
 ) -> dict[str, str]:
     """Return keys and values of one tree, whose nodes have the given values."""
-    left, threshold = forest.left[nodes], forest.threshold[nodes].copy()
+    left, threshold = forest.left[nodes], as_infinite(forest.threshold[nodes])
     is_split = left >= 0
     splits = np.flatnonzero(is_split)
     # Splits and leaves are numbered each for themselves, leaves by -1, -2 and so on.
     number = np.where(is_split, np.cumsum(is_split) - 1, -np.cumsum(~is_split, dtype=np.int64))
     words: list[NDArray[np.uint32]] = []
     if forest.category_set.size:
-        sets = forest.category_set[nodes]
-        for node in np.flatnonzero(sets >= 0).tolist():
+        for node, chosen in sets_of_nodes(forest, nodes).items():
             threshold[node] = len(words)
-            a, b = forest.set_offsets[sets[node] : sets[node] + 2]
-            words.append(forest.set_words[a:b])
-    at_infinity = np.abs(threshold) == _BEYOND
-    threshold[at_infinity] = np.copysign(np.inf, threshold[at_infinity])
+            words.append(chosen)
     count, cover = forest.node_extras["count"][nodes], forest.cover[nodes]
     fields = {
         "num_leaves": str(left.size - splits.size),

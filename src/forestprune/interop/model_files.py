@@ -7,13 +7,12 @@ import os
 import pickle
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 
-from forestprune.exceptions import UnsupportedModelError
+from forestprune.exceptions import UnsupportedModelError, UntrustedFileError
 from forestprune.forest import registry
 from forestprune.forest.forest import Forest
 from forestprune.system.files import replace_atomically
@@ -22,22 +21,16 @@ _EXTRAS = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost",
 """Optional packages, named as the extra of this package that installs them, and as they are."""
 
 PICKLES = (".joblib", ".pkl", ".pickle")
-"""Endings of files that run code when they are loaded."""
+"""Endings of files that can run code when they are loaded."""
 
-_JSON_KEYS = {
-    "learner": "xgboost",
-    "version": "xgboost",
-    "ctr_data": "catboost",
-    "features_info": "catboost",
-    "model_info": "catboost",
-    "oblivious_trees": "catboost",
-    "scale_and_bias": "catboost",
-    "trees": "catboost",
-}
+_JSON_KEYS = dict.fromkeys(("learner", "version"), "xgboost") | dict.fromkeys(
+    ("ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"),
+    "catboost",
+)
 """The first key of a JSON file, and the library that writes it."""
 
-# Types beyond those that skops itself takes for harmless, which depends on its version: what
-# scikit-learn's trees and boosting are made of. None of them runs what the file brings along.
+# What scikit-learn's trees and boosting are made of, beyond what skops itself takes for harmless,
+# which depends on its version. None of these types runs what the file brings along.
 _TRUSTED = {
     "functools.partial",
     "numpy.dtype",
@@ -50,18 +43,10 @@ _TRUSTED = {
 _TRUSTED_LOSSES = "sklearn._loss."
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     """Read a model file and return the model, as an object of the library that wrote it.
 
-    Files of joblib and pickle run code when they are loaded: load only those of people you trust.
-    All the others hold data only.
-
-    Parameters
-    ----------
-    path : str or path-like
-        ``.json`` of XGBoost or CatBoost, ``.ubj`` of XGBoost, ``.txt`` of LightGBM, ``.cbm`` of
-        CatBoost, ``.joblib``, ``.pkl`` or ``.pickle`` of anything, ``.skops`` of scikit-learn,
-        ``.npz`` of a Forest.
+    See :meth:`Forest.from_file` for what is read, and for `trust`.
     """
     path = Path(path)
     if path.is_dir():
@@ -82,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{path} must begin with {format_.begins.decode()!r} to be {format_.name}, got "
             f"{head[:10]!r}. Check that it is a model, and that its suffix fits."
         )
-    return format_.read(path)
+    return format_.read(path, trust=trust) if format_.runs_code else format_.read(path)
 
 
 def _head(path: Path) -> bytes:
@@ -92,17 +77,9 @@ def _head(path: Path) -> bytes:
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model of any registered library, or a Forest, in the format that the ending names.
+    """Write a model or pipeline of any library, or a Forest, in the format that the ending names.
 
     The file appears under its name only when it is complete.
-
-    Parameters
-    ----------
-    model : fitted model, Pipeline or Forest
-    path : str or path-like
-        ``.json`` or ``.ubj`` for XGBoost, ``.txt`` for LightGBM, ``.cbm`` or ``.json`` for
-        CatBoost, ``.skops`` for scikit-learn, ``.joblib``, ``.pkl`` or ``.pickle`` for any of them,
-        ``.npz`` for a Forest.
     """
     path = Path(path)
     library = registry.library_of(model)
@@ -163,7 +140,11 @@ def _read_json(path: Path) -> Any:
     return _of_library(library)(path)
 
 
-def _read_pickle(path: Path) -> Any:
+def _read_pickle(path: Path, *, trust: bool) -> Any:
+    if not trust:
+        raise UntrustedFileError(
+            f"{path} is a pickle, and loading one can run any code that is in it.", "joblib.load()"
+        )
     try:
         return joblib.load(path)
     except ModuleNotFoundError as error:
@@ -177,7 +158,7 @@ def _read_pickle(path: Path) -> Any:
         ) from error
 
 
-def _read_skops(path: Path) -> Any:
+def _read_skops(path: Path, *, trust: bool) -> Any:
     try:
         import skops.io
     except ModuleNotFoundError as error:
@@ -189,11 +170,11 @@ def _read_skops(path: Path) -> Any:
             f"{path} could not be read as a file of skops ({type(error).__name__}: {error})."
         ) from error
     strangers = [t for t in sorted(unknown - _TRUSTED) if not t.startswith(_TRUSTED_LOSSES)]
-    if strangers:
-        raise UnsupportedModelError(
+    if strangers and not trust:
+        raise UntrustedFileError(
             f"{path} must hold nothing but scikit-learn's own models, but it has "
-            f"{', '.join(strangers)}. If you trust them, load it with skops.io.load(), and pass "
-            "the model."
+            f"{', '.join(strangers)}.",
+            "skops.io.load()",
         )
     return skops.io.load(path, trusted=sorted(unknown))
 
@@ -211,10 +192,6 @@ def _write_skops(model: Any, path: Path) -> None:
     skops.io.dump(model, path)
 
 
-def _write_forest(model: Any, path: Path) -> None:
-    model.save(path)
-
-
 def _not_installed(file: Path | str, error: ModuleNotFoundError) -> ModuleNotFoundError:
     """Return the error that says what a file needs."""
     if error.name in _EXTRAS:
@@ -224,23 +201,21 @@ def _not_installed(file: Path | str, error: ModuleNotFoundError) -> ModuleNotFou
     return ModuleNotFoundError(f"{file} needs {reason}", name=error.name)
 
 
-@dataclass(frozen=True)
-class _Format:
+class _Format(NamedTuple):
     name: str
     begins: bytes
-    read: Callable[[Path], Any]
+    read: Callable[..., Any]
+    runs_code: bool = False
 
 
-_PICKLE = _Format("a file of joblib or pickle", b"", _read_pickle)
+_PICKLE = _Format("a file of joblib or pickle", b"", _read_pickle, runs_code=True)
 _FORMATS = {
     ".json": _Format("a JSON file", b"", _read_json),
     ".ubj": _Format("a model of XGBoost", b"{", _of_library("xgboost")),
     ".txt": _Format("a model of LightGBM", b"tree", _of_library("lightgbm")),
     ".cbm": _Format("a model of CatBoost", b"CBM", _of_library("catboost")),
-    ".joblib": _PICKLE,
-    ".pkl": _PICKLE,
-    ".pickle": _PICKLE,
-    ".skops": _Format("a file of skops", b"PK", _read_skops),
+    **dict.fromkeys(PICKLES, _PICKLE),
+    ".skops": _Format("a file of skops", b"PK", _read_skops, runs_code=True),
     ".npz": _Format("a forest", b"PK", Forest.load),
 }
 _WRITERS: dict[str, Callable[[Any, Path], Any]] = {
@@ -248,6 +223,6 @@ _WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".pkl": _write_pickle,
     ".pickle": _write_pickle,
     ".skops": _write_skops,
-    ".npz": _write_forest,
+    ".npz": Forest.save,
 }
 """How to write what does not depend on the library."""

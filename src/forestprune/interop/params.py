@@ -1,9 +1,11 @@
 """What the modules of all libraries need: parameters as plain data, and refusing models."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from forestprune.exceptions import UnsupportedModelError
+from forestprune.forest.forest import Forest
+from forestprune.forest.origin import Origin
 
 
 def refuse(name: str, param: Any) -> Any:
@@ -29,8 +31,17 @@ def plain(name: str, param: Any, other: Callable[[str, Any], Any] = refuse) -> A
     return other(name, param)
 
 
+def check_writable(forest: Forest, origin: Origin, classes: Collection[str], library: str) -> None:
+    """Refuse a class that cannot be written, or a forest whose trees add to one output each."""
+    if origin.model_class not in classes:
+        raise UnsupportedModelError(
+            f"One of {', '.join(classes)} can be written, not {origin.model_class!r}."
+        )
+    forest.require_joint_outputs(f"Writing a model of {library}")
+
+
 def refusal(cls: type, classes: Iterable[type], reason: str = "") -> str:
-    """Return why a model of class `cls` is not read: it is none of `classes`, and the reason."""
+    """Return why a model of class `cls`, which is not one of `classes`, is not read."""
     classes = list(classes)
     parents = [base.__name__ for base in cls.__mro__[1:] if base in classes]
     if parents and not reason:

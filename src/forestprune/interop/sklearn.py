@@ -30,10 +30,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Origin
 from forestprune.interop import sklearn_hist
-from forestprune.interop.params import refusal
+from forestprune.interop.params import check_writable, refusal
 from forestprune.interop.sklearn_params import TREES, decoded, encoded
 from forestprune.interop.sklearn_trees import read_tree, write_tree
 
@@ -115,16 +116,17 @@ def _read_boosting(model: Any) -> _Parts:
 def _write_average(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
     constants = np.tile(forest.base, (forest.n_trees, 1))
     model.estimators_ = _write_trees(forest, state, 1.0 / forest.n_trees, constants)
-    model.estimator_ = clone(model.estimator)
+    default = DecisionTreeRegressor()
+    model.estimator_ = clone(default if model.estimator is None else model.estimator)
+
+
+def _write_forest(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
+    _write_average(model, forest, state)
     model.n_outputs_ = forest.n_outputs
 
 
 def _write_bagging(model: Any, forest: Forest, state: Mapping[str, Any]) -> None:
-    constants = np.tile(forest.base, (forest.n_trees, 1))
-    model.estimators_ = _write_trees(forest, state, 1.0 / forest.n_trees, constants)
-    model.estimator_ = (
-        DecisionTreeRegressor() if model.estimator is None else clone(model.estimator)
-    )
+    _write_average(model, forest, state)
     model.estimators_features_ = [np.array(row) for row in forest.tree_extras["features"]]
     model._seeds = np.array(forest.tree_extras["bagging_seed"])
 
@@ -151,30 +153,21 @@ def _write_boosting(model: Any, forest: Forest, state: Mapping[str, Any]) -> Non
         model.oob_score_ = np.nan
 
 
-@dataclass(frozen=True)
-class _Family:
-    read: Callable[[Any], _Parts]
-    write: Callable[[Any, Forest, Mapping[str, Any]], None] | None  # None: the tree is the model
-
-
-_TREE = _Family(_read_tree, None)
-_AVERAGE = _Family(_read_average, _write_average)
-_FAMILIES: dict[type, _Family] = {
-    DecisionTreeRegressor: _TREE,
-    ExtraTreeRegressor: _TREE,
-    RandomForestRegressor: _AVERAGE,
-    ExtraTreesRegressor: _AVERAGE,
-    BaggingRegressor: _Family(_read_bagging, _write_bagging),
-    GradientBoostingRegressor: _Family(_read_boosting, _write_boosting),
+_Writer = Callable[[Any, Forest, Mapping[str, Any]], None]
+_FAMILIES: dict[type, tuple[Callable[[Any], _Parts], _Writer | None]] = {
+    DecisionTreeRegressor: (_read_tree, None),  # the tree is the model
+    ExtraTreeRegressor: (_read_tree, None),
+    RandomForestRegressor: (_read_average, _write_forest),
+    ExtraTreesRegressor: (_read_average, _write_forest),
+    BaggingRegressor: (_read_bagging, _write_bagging),
+    GradientBoostingRegressor: (_read_boosting, _write_boosting),
 }
 _CLASSES = {cls.__name__: cls for cls in (*_FAMILIES, HistGradientBoostingRegressor)}
 
 _WHY_NOT = {
-    "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums of trees can be "
-    "pruned.",
+    "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums can be pruned.",
     "Pipeline": "Pass its last step, and X as that step sees it.",
-    "GridSearchCV": "Pass its best_estimator_.",
-    "RandomizedSearchCV": "Pass its best_estimator_.",
+    **dict.fromkeys(("GridSearchCV", "RandomizedSearchCV"), "Pass its best_estimator_."),
     "TransformedTargetRegressor": "Pass its regressor_, and y as that one sees it.",
 }
 
@@ -183,11 +176,14 @@ def from_model(model: Any) -> Forest:
     """Read a fitted scikit-learn estimator."""
     cls = type(model)
     if cls not in _CLASSES.values():
-        raise UnsupportedModelError(_refusal(model))
+        reason = _WHY_NOT.get(cls.__name__, "")
+        if is_classifier(model):
+            reason = "Classifiers are not read yet."
+        raise UnsupportedModelError(refusal(cls, _CLASSES.values(), reason))
     check_is_fitted(model)
     if cls is HistGradientBoostingRegressor:
         return sklearn_hist.from_model(model)
-    parts = _FAMILIES[cls].read(model)
+    parts = _FAMILIES[cls][0](model)
     names = getattr(model, "feature_names_in_", None)
     subsets = parts.extras.get("features", [None] * len(parts.trees))
     seeds = np.array([_seed(tree) for tree in parts.trees], dtype=np.int64)
@@ -210,12 +206,12 @@ def from_model(model: Any) -> Forest:
             "sklearn",
             cls.__name__,
             _describe(model, parts),
-            _predicts(model),
+            **_objective(model, parts.trees[0]),
             averages=cls is not GradientBoostingRegressor,
         ),
         tree_extras=parts.extras | {"random_state": seeds},
     )
-    if _loss(model) != "squared_error":
+    if getattr(model, "loss", "squared_error") != "squared_error":
         # Other losses set the leaves after the tree is grown and leave the splits as they were.
         forest = average_of_leaves(forest)
     return forest
@@ -223,10 +219,7 @@ def from_model(model: Any) -> Forest:
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted estimator of the class it was read from."""
-    if origin.model_class not in _CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
-        )
+    check_writable(forest, origin, _CLASSES, "scikit-learn")
     if origin.model_class == HistGradientBoostingRegressor.__name__:
         return sklearn_hist.to_native(forest, origin)
     if forest.category_set.size:
@@ -236,7 +229,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     forest = with_a_tree(forest, _UNKNOWN)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     cls = _CLASSES[origin.model_class]
-    write = _FAMILIES[cls].write
+    write = _FAMILIES[cls][1]
     if write is None:
         model = _write_trees(forest, state, 1.0, forest.base[np.newaxis])[0]
         model.set_params(**decoded(state["params"]))
@@ -252,20 +245,13 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     return model
 
 
-def _refusal(model: Any) -> str:
-    reason = _WHY_NOT.get(type(model).__name__, "")
-    if is_classifier(model):
-        reason = "Classifiers are not read yet."
-    return refusal(type(model), _CLASSES.values(), reason)
-
-
-def _predicts(model: Any) -> str:
-    """Return what the trees add up to: see :class:`forestprune.forest.forest.Origin`."""
-    return f"the {model.alpha:g} quantile of y" if _loss(model) == "quantile" else "y"
-
-
-def _loss(model: Any) -> str:
-    return str(getattr(model, "loss", "squared_error"))
+def _objective(model: Any, tree: Any) -> dict[str, Any]:
+    """Return the loss that boosting, or the criterion that trees alone, were trained for."""
+    name = getattr(model, "loss", tree.criterion)
+    params = {"level": float(model.alpha)} if name == "quantile" else {}
+    # Friedman's improvement chooses other splits, for the same loss.
+    name = "squared_error" if name == "friedman_mse" else name
+    return {"objective": name, "objective_params": params}
 
 
 def _takes_nan(model: Any, tree: Any) -> bool:

@@ -5,10 +5,10 @@ float64, infinite numbers allowed, categorical splits. With categories the model
 that encodes them and puts their columns first; the forest has the columns in the user's order.
 
 A model is written by letting scikit-learn fit one to a few made-up rows and then exchanging its
-trees: so whatever the installed version keeps in a fitted model is there. What the training rows
-alone could tell is not carried over: the scores of each iteration are gone (they are empty, as they
-are without early stopping), and so are the limits of bins, which only training looks at. Neither
-is a function given as `scoring`: it becomes "loss".
+trees, so that it has whatever the installed version keeps in a fitted model. What only the training
+rows could tell is not carried over: the scores of each iteration are empty, as they are without
+early stopping, and the bins, which only training looks at, are gone. A function given as `scoring`
+becomes "loss".
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,40 +26,27 @@ from threadpoolctl import threadpool_limits
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree, average_of_leaves, build_forest
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.category_sets import unpack_categories
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.origin import Link, Origin
 from forestprune.interop.sklearn_params import encoded
+from forestprune.interop.thresholds import as_finite, as_infinite
 
-_PREDICTS = {
-    "squared_error": "y",
-    "absolute_error": "y",
-    "quantile": "the {quantile} quantile of y",
-    "gamma": "the log of the mean of y",
-    "poisson": "the log of the mean of y",
+_LINKS: dict[str, Link] = {
+    "squared_error": "identity",
+    "absolute_error": "identity",
+    "quantile": "identity",
+    "gamma": "log",
+    "poisson": "log",
 }
 
-_NODE_FIELDS = {
-    "value",
-    "count",
-    "feature_idx",
-    "num_threshold",
-    "missing_go_to_left",
-    "left",
-    "right",
-    "gain",
-    "depth",
-    "is_leaf",
-    "bin_threshold",
-    "is_categorical",
-    "bitset_idx",
-}
+_NODE_FIELDS = {"value", "count", "feature_idx", "num_threshold", "missing_go_to_left", "left"}
+_NODE_FIELDS |= {"right", "gain", "depth", "is_leaf", "bin_threshold", "is_categorical"}
+_NODE_FIELDS |= {"bitset_idx"}
 
 # Plain fitted attributes that a warm start looks at.
 _ATTRIBUTES = ("_random_seed", "do_early_stopping_", "_use_validation_data", "_fitted_with_sw")
-
-# Thresholds are infinite where all numbers go one way and missing ones the other. Infinite numbers
-# in X come to the splits as the largest finite ones, so a threshold there says the same.
-_BEYOND = np.finfo(np.float64).max
 
 _SET_WORDS = 8  # of 32 categories each
 _NO_GAIN = -1.0  # what scikit-learn writes at leaves
@@ -81,7 +68,9 @@ def from_model(model: Any) -> Forest:
         encoder = model._preprocessor.named_transformers_["encoder"]
         known = iter([_plain_categories(array) for array in encoder.categories_])
         categories = tuple(next(known) if is_one else None for is_one in is_categorical)
-        encodings = [_encoding(array) for array in encoder.categories_]
+        encodings = [
+            {"dtype": array.dtype.str, "nan": _ends_in_nan(array)} for array in encoder.categories_
+        ]
     order = _column_order(categories, n_features)
     forest = build_forest(
         (_read_tree(tree, order) for tree in trees),
@@ -109,18 +98,19 @@ def from_model(model: Any) -> Forest:
                 "encodings": encodings,
                 "n_rows": int(trees[0].nodes["count"][0]),
             },
-            _PREDICTS[model.loss].format(quantile=model.quantile),
+            link=_LINKS[model.loss],
+            objective=model.loss,
+            objective_params={"level": float(model.quantile)} if model.loss == "quantile" else {},
         ),
     )
     return average_of_leaves(forest)
 
 
 def _params(model: Any) -> dict[str, Any]:
-    if not (isinstance(model.loss, str) and model.loss in _PREDICTS):
+    if not (isinstance(model.loss, str) and model.loss in _LINKS):
         raise UnsupportedModelError(
             "HistGradientBoostingRegressor is read if its loss is one of "
-            f"{', '.join(map(repr, _PREDICTS))}, got {model.loss!r}. What the sum of the trees "
-            "stands for under another loss is not known."
+            f"{', '.join(map(repr, _LINKS))}, got {model.loss!r}: its link is not known."
         )
     params = model.get_params(deep=False)
     if callable(params["scoring"]):
@@ -140,11 +130,6 @@ def _plain_categories(categories: NDArray[Any]) -> tuple[Any, ...]:
                 f"truth values, got {category!r} of type {type(category).__name__}."
             )
     return tuple(known[:-1] if _ends_in_nan(categories) else known)
-
-
-def _encoding(categories: NDArray[Any]) -> dict[str, Any]:
-    """Return what the encoder knows of a column besides its categories."""
-    return {"dtype": categories.dtype.str, "nan": _ends_in_nan(categories)}
 
 
 def _ends_in_nan(categories: NDArray[Any]) -> bool:
@@ -172,32 +157,26 @@ def _read_tree(tree: Any, order: NDArray[np.int64]) -> RawTree:
         )
     is_leaf = nodes["is_leaf"] != 0
     threshold = nodes["num_threshold"]
-    # No number is up to NaN, so all go right. That all go left can be said with a threshold.
+    # No number is up to NaN, so all go right; here they go left of a threshold beyond them all.
     turned = np.isnan(threshold)
     left = np.where(turned, nodes["right"], nodes["left"])
     right = np.where(turned, nodes["left"], nodes["right"])
     categorical = np.flatnonzero((nodes["is_categorical"] != 0) & ~is_leaf)
-    chosen = _as_bits(tree.raw_left_cat_bitsets[nodes["bitset_idx"][categorical]])
+    sets = tree.raw_left_cat_bitsets[nodes["bitset_idx"][categorical]]
     return RawTree(
         left=np.where(is_leaf, -1, left.astype(np.int64)),
         right=np.where(is_leaf, -1, right.astype(np.int64)),
         feature=order[nodes["feature_idx"]],
-        threshold=np.nan_to_num(threshold, nan=_BEYOND, posinf=_BEYOND, neginf=-_BEYOND),
+        threshold=as_finite(threshold, nan=1),
         missing_left=(nodes["missing_go_to_left"] != 0) != turned,
         cover=nodes["count"],
         value=nodes["value"][:, np.newaxis],
         left_categories={
-            node: np.flatnonzero(bits).tolist()
-            for node, bits in zip(categorical.tolist(), chosen, strict=True)
+            node: unpack_categories(words)
+            for node, words in zip(categorical.tolist(), sets, strict=True)
         },
         extras={"gain": nodes["gain"], "bin_threshold": nodes["bin_threshold"]},
     )
-
-
-def _as_bits(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return sets of categories as rows with a 1 for each category in them."""
-    bits = (words[:, :, np.newaxis] >> np.arange(32, dtype=np.uint32)) & np.uint32(1)
-    return bits.reshape(len(words), 32 * _SET_WORDS)
 
 
 # Writing
@@ -247,13 +226,11 @@ def _write_trees(forest: Forest) -> list[TreePredictor]:
     is_categorical = number_of_set >= 0
     is_numeric = is_split & ~is_categorical
     place = np.argsort(_column_order(forest.input.categories, forest.n_features))
-    threshold = forest.threshold
-    threshold = np.where(abs(threshold) == _BEYOND, np.copysign(np.inf, threshold), threshold)
-    starts = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    starts = forest.offsets[forest.tree_of_node]
     sets_before: NDArray[np.int64] = np.cumsum(is_categorical) - is_categorical
 
     nodes = np.zeros(forest.n_nodes, PREDICTOR_RECORD_DTYPE)
-    nodes["value"] = forest.value[:, 0] * np.repeat(forest.scale, np.diff(forest.offsets))
+    nodes["value"] = forest.scaled_value[:, 0]
     nodes["count"] = np.rint(forest.cover)
     nodes["depth"] = forest.node_depths
     nodes["is_leaf"] = ~is_split
@@ -262,7 +239,7 @@ def _write_trees(forest: Forest) -> list[TreePredictor]:
     nodes["left"][is_split] = forest.left[is_split]
     nodes["right"][is_split] = forest.left[is_split] + 1
     nodes["missing_go_to_left"] = forest.missing_left
-    nodes["num_threshold"][is_numeric] = threshold[is_numeric]
+    nodes["num_threshold"][is_numeric] = as_infinite(forest.threshold[is_numeric])
     nodes["bin_threshold"][is_numeric] = forest.node_extras["bin_threshold"][is_numeric]
     nodes["is_categorical"] = is_categorical
     nodes["bitset_idx"] = np.where(is_categorical, sets_before - sets_before[starts], 0)

@@ -8,25 +8,13 @@ from numpy.typing import NDArray
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree
 from forestprune.forest.forest import Forest
+from forestprune.interop.thresholds import as_finite, as_infinite
 
-# scikit-learn marks "every number goes left, NaN right" by an infinite threshold, and its older
-# versions may write NaN, which sends every number right. Its numbers are finite, so thresholds
-# beyond all of them say the same.
-_BEYOND = np.finfo(np.float64).max
-
-_NODE_FIELDS = {
-    "left_child",
-    "right_child",
-    "feature",
-    "threshold",
-    "impurity",
-    "n_node_samples",
-    "weighted_n_node_samples",
-    "missing_go_to_left",
-}
-
-# What is known of a node besides, and follows it through pruning.
 _NODE_EXTRAS = ("impurity", "n_node_samples")
+"""What is known of a node besides, and follows it through pruning."""
+
+_NODE_FIELDS = {"left_child", "right_child", "feature", "threshold", "missing_go_to_left"}
+_NODE_FIELDS |= {"weighted_n_node_samples", *_NODE_EXTRAS}
 
 
 def read_tree(tree: Any, columns: NDArray[np.int64] | None) -> RawTree:
@@ -46,7 +34,7 @@ def read_tree(tree: Any, columns: NDArray[np.int64] | None) -> RawTree:
         left=nodes["left_child"],
         right=nodes["right_child"],
         feature=feature,
-        threshold=np.nan_to_num(nodes["threshold"], nan=-_BEYOND, posinf=_BEYOND, neginf=-_BEYOND),
+        threshold=as_finite(nodes["threshold"], nan=-1),  # older versions send all right by NaN
         missing_left=nodes["missing_go_to_left"],
         cover=nodes["weighted_n_node_samples"],
         value=state["values"][:, :, 0],
@@ -68,7 +56,6 @@ def write_tree(
     """Return a scikit-learn Tree of the given nodes, made as `like` is made."""
     constructor, arguments, state = like.__reduce__()
     left, feature = forest.left[nodes], forest.feature[nodes]
-    threshold = forest.threshold[nodes]
     is_split = left >= 0
     if columns is not None:
         local = np.zeros(forest.n_features, dtype=np.int32)
@@ -80,8 +67,7 @@ def write_tree(
     table["left_child"] = left
     table["right_child"] = np.where(is_split, left + 1, -1)
     table["feature"] = np.where(is_split, feature, -2)
-    threshold = np.where(abs(threshold) == _BEYOND, np.copysign(np.inf, threshold), threshold)
-    table["threshold"] = np.where(is_split, threshold, -2.0)
+    table["threshold"] = np.where(is_split, as_infinite(forest.threshold[nodes]), -2.0)
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["weighted_n_node_samples"] = forest.cover[nodes]
     tree = constructor(*arguments)

@@ -1,4 +1,4 @@
-"""The model to be pruned: a forest, and whatever stands around it."""
+"""The model to be pruned: a forest, and the pipeline around it, if any."""
 
 import copy
 import os
@@ -41,15 +41,15 @@ class Source:
         return self.forest if self.uncut is None else self.uncut
 
     @classmethod
-    def of(cls, model: Any) -> "Source":
+    def of(cls, model: Any, *, trust: bool = False) -> "Source":
         """Read a fitted model: a forest, or a pipeline that ends in one; frozen, in a file or not.
 
-        See :meth:`Forest.from_file` for files, and whose files to trust.
+        See :meth:`Forest.from_file` for files, and for `trust`.
         """
         if isinstance(model, Source):
             return model
         if isinstance(model, str | os.PathLike):
-            model = registry.load_model(model)
+            model = registry.load_model(model, trust=trust)
         while is_a(model, "sklearn.frozen", "FrozenEstimator"):
             model = model.estimator
         if isinstance(model, Forest):
@@ -94,7 +94,7 @@ class Source:
         return replace(self, forest=forest, uncut=self.original, max_depth=depth)
 
     def surroundings(self) -> "Source | None":
-        """Return what stands around the forest, without the forest; None if that is nothing."""
+        """Return the pipeline without the forest; None if there is no pipeline."""
         if self.pipeline is None:
             return None
         return Source(self.forest.truncate(0).compact(), self.wrap(None))

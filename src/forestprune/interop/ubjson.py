@@ -23,7 +23,7 @@ def loads(data: bytes | bytearray) -> Any:
 
 
 class _Reader:
-    """Reads one value after the other from where it stands."""
+    """Reads one value after the other."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

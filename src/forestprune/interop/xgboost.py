@@ -32,53 +32,41 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
-from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import is_classifier
 
 from forestprune.exceptions import UnsupportedModelError, warn_caller
-from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
-from forestprune.forest.forest import Forest, Origin
+from forestprune.forest.build import average_of_leaves, build_forest
+from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import Categories, InputSpec
+from forestprune.forest.origin import Origin
 from forestprune.interop import ubjson
 from forestprune.interop.params import plain, refusal
-from forestprune.interop.xgboost_trees import read_tree, write_tree
+from forestprune.interop.xgboost_model import (
+    CLASSES,
+    OBJECTIVES,
+    body_of,
+    constant_margin,
+    constant_model,
+)
+from forestprune.interop.xgboost_trees import read_tree
+from forestprune.interop.xgboost_write import to_native
 
-_CLASSES = {cls.__name__: cls for cls in (xgb.XGBRegressor, xgb.XGBRFRegressor, xgb.Booster)}
-_BOOSTERS = ("gbtree", "dart")
-
-# What the sum of the trees stands for. Where it is on the scale of the base score, that is the
-# constant; elsewhere the base score goes through the link function first.
-_PLAIN = {
-    "reg:squarederror": "y",
-    "reg:squaredlogerror": "y",
-    "reg:pseudohubererror": "y",
-    "reg:absoluteerror": "y",
-    "reg:quantileerror": "the {quantile} quantile of y",
-    "binary:hinge": "a margin whose sign tells the class",
-}
-_LINKED = {
-    "reg:logistic": "the log-odds of the mean of y",
-    "binary:logistic": "the log-odds of y",
-    "binary:logitraw": "the log-odds of y",
-    "count:poisson": "the log of the mean of y",
-    "reg:gamma": "the log of the mean of y",
-    "reg:tweedie": "the log of the mean of y",
-}
-_OBJECTIVES = _PLAIN | _LINKED
+__all__ = ["FILES", "from_model", "load", "save", "table_of", "to_native"]
 
 FILES = (".json", ".ubj")
+
+_BOOSTERS = ("gbtree", "dart")
 
 
 def from_model(model: Any) -> Forest:
     """Read a fitted XGBoost model."""
     cls = type(model)
-    if cls not in _CLASSES.values():
-        raise UnsupportedModelError(_refusal(model))
+    if cls not in CLASSES.values():
+        raise UnsupportedModelError(refusal(cls, CLASSES.values(), _why_not(model)))
     booster = model if cls is xgb.Booster else model.get_booster()
     document = _document(booster)
-    predicts = _check(model, document["learner"])
-    body = _body(document)
+    objective = _objective(model, document["learner"])
+    body = body_of(document)
     n_rounds = len(body["iteration_indptr"]) - 1
     if cls is not xgb.Booster and booster.attr("best_iteration") is not None:
         n_rounds = min(n_rounds, booster.best_iteration + 1)
@@ -87,67 +75,23 @@ def from_model(model: Any) -> Forest:
     weights = document["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(trees))
 
     # A link function is not applied where there is no tree at all: see above.
-    roots = [_root(booster.num_features())] if body["trees"] else []
-    constant = _load(ubjson.dumps(_with_trees(document, roots, per_round=1)))
+    constant = constant_model(document, booster.num_features(), roots=int(bool(body["trees"])))
     forest = build_forest(
         map(read_tree, trees),
         n_nodes=sum(tree["left_children"].size for tree in trees),
         scale=weights[: len(trees)],
-        base=[_margin(constant)],
+        base=[constant_margin(constant)],
         input=_input(model, booster, body),
         origin=Origin(
             "xgboost",
             cls.__name__,
             _describe(model, booster, constant),
-            predicts,
+            **objective,
             averages=n_rounds == 1,
         ),
         tree_extras={"round": np.repeat(np.arange(n_rounds), np.diff(bounds))},
     )
     return average_of_leaves(forest)
-
-
-def to_native(forest: Forest, origin: Origin) -> Any:
-    """Write `forest` as a fitted model of the class it was read from."""
-    if origin.model_class not in _CLASSES:
-        raise UnsupportedModelError(
-            f"One of {', '.join(_CLASSES)} can be written, not {origin.model_class!r}."
-        )
-    if forest.n_outputs != 1:
-        raise UnsupportedModelError(
-            f"Trees of XGBoost are written with one output, this forest has {forest.n_outputs}."
-        )
-    cls = _CLASSES[origin.model_class]
-    forest = with_a_tree(forest)
-    state = copy.deepcopy(dict(origin.state))  # lists in it become parameters of the model
-    text = bytearray(_json(state["model"]).encode())
-    blank = ubjson.loads(_load(text).save_raw("ubj"))
-    rest = _set_constant(blank, forest)
-
-    per_round = forest.n_trees if cls is xgb.XGBRFRegressor else _trees_per_round(forest)
-    n_rounds = forest.n_trees // per_round
-    values = forest.value[:, 0] * np.repeat(forest.scale, np.diff(forest.offsets))
-    values[: forest.offsets[1]] += rest
-    trees = [
-        write_tree(forest, i, values[a:b]) for i, (a, b) in enumerate(pairwise(forest.offsets))
-    ]
-    if "best_iteration" in blank["learner"]["attributes"]:
-        blank["learner"]["attributes"]["best_iteration"] = str(n_rounds - 1)
-    content = ubjson.dumps(_with_trees(blank, trees, per_round))
-    if cls is xgb.Booster:
-        booster = model = _load(content)
-    else:
-        model = _wrapper(cls, state["params"], content)
-        booster = model.get_booster()
-        model.n_estimators = forest.n_trees if cls is xgb.XGBRFRegressor else n_rounds
-        if model.num_parallel_tree is not None:
-            model.num_parallel_tree = per_round
-        if model.base_score is not None and blank["learner"]["objective"]["name"] in _PLAIN:
-            # Any set_params() hands it to the library again, where it would be the constant.
-            model.base_score = float(np.float32(forest.base[0]))
-    if state["config"]["version"] == json.loads(booster.save_config())["version"]:
-        booster.load_config(_json(state["config"]))
-    return model
 
 
 def table_of(container: Any) -> Any:
@@ -212,17 +156,16 @@ def _first_line(error: Exception) -> str:
 # What is refused
 
 
-def _refusal(model: Any) -> str:
-    reason = ""
+def _why_not(model: Any) -> str:
     if isinstance(model, xgb.XGBRanker):
-        reason = "What a ranker predicts has no meaning but its order."
-    elif isinstance(model, xgb.XGBModel) and is_classifier(model):
-        reason = "Classifiers are not read yet; of two classes, pass its get_booster()."
-    return refusal(type(model), _CLASSES.values(), reason)
+        return "What a ranker predicts has no meaning but its order."
+    if isinstance(model, xgb.XGBModel) and is_classifier(model):
+        return "Classifiers are not read yet; of two classes, pass its get_booster()."
+    return ""
 
 
-def _check(model: Any, learner: Mapping[str, Any]) -> str:
-    """Refuse what is no sum of trees with one output; return what that sum stands for."""
+def _objective(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return link and objective; refuse what is no sum of trees with one output."""
     booster, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
     if booster not in _BOOSTERS:
         raise UnsupportedModelError(
@@ -233,9 +176,9 @@ def _check(model: Any, learner: Mapping[str, Any]) -> str:
             "Models with an objective of XGBoost's own are read. This one has a function for it, "
             "and what its trees add up to cannot be known."
         )
-    if objective not in _OBJECTIVES:
+    if objective not in OBJECTIVES:
         raise UnsupportedModelError(
-            f"Models of one of these objectives are read: {', '.join(_OBJECTIVES)}. "
+            f"Models of one of these objectives are read: {', '.join(OBJECTIVES)}. "
             f"This one has {objective}."
         )
     outputs = int(learner["learner_model_param"]["num_target"])
@@ -243,14 +186,15 @@ def _check(model: Any, learner: Mapping[str, Any]) -> str:
         raise UnsupportedModelError(
             f"Models with one output are read, this one has {outputs}. Fit one for each output."
         )
-    words = _OBJECTIVES[objective]
-    if "{quantile}" in words:
-        (quantile,) = json.loads(learner["objective"]["quantile_loss_param"]["quantile_alpha"])
-        words = words.format(quantile=quantile)
-    return words
-
-
-# Models in the library's binary form
+    link, name = OBJECTIVES[objective]
+    params = {}
+    if name == "quantile":
+        (level,) = json.loads(learner["objective"]["quantile_loss_param"]["quantile_alpha"])
+        params["level"] = float(level)
+    elif name == "tweedie":
+        power = learner["objective"]["tweedie_regression_param"]["tweedie_variance_power"]
+        params["power"] = float(power)
+    return {"link": link, "objective": name, "objective_params": params}
 
 
 def _document(booster: Any) -> dict[str, Any]:
@@ -263,73 +207,10 @@ def _document(booster: Any) -> dict[str, Any]:
     return document
 
 
-def _json(document: Any) -> str:
-    # XGBoost takes escapes such as \\u00fc for six letters.
-    return json.dumps(document, ensure_ascii=False)
-
-
-def _body(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a model that holds the trees."""
-    booster = document["learner"]["gradient_booster"]
-    body: dict[str, Any] = booster.get("gbtree", booster)["model"]
-    return body
-
-
-def _with_trees(document: Any, trees: list[Any], per_round: int) -> Any:
-    """Return a model that has `trees`, all of weight 1, and the rest from `document`."""
-    result = copy.copy(document)
-    result["learner"] = learner = copy.copy(document["learner"])
-    learner["gradient_booster"] = booster = copy.copy(learner["gradient_booster"])
-    if "weight_drop" in booster:
-        booster["weight_drop"] = [1.0] * len(trees)
-        booster["gbtree"] = booster = copy.copy(booster["gbtree"])
-    booster["model"] = booster["model"] | {
-        "gbtree_model_param": {
-            "num_parallel_tree": str(per_round),
-            "num_trees": str(len(trees)),
-        },
-        "iteration_indptr": list(range(0, len(trees) + 1, per_round)),
-        "tree_info": [0] * len(trees),
-        "trees": trees,
-    }
-    return result
-
-
-def _set_constant(blank: Any, forest: Forest) -> float:
-    """Make the base score that of `forest`; return what it cannot hold, for a tree to add.
-
-    That is what rounding leaves, or where a link function comes between, all the difference: with
-    rounding behind that function the constant could be far off.
-    """
-    learner = blank["learner"]
-    learner["learner_model_param"]["num_feature"] = str(forest.n_features)
-    if learner["objective"]["name"] in _PLAIN:
-        # As short as it can be told: XGBoost 2.1 takes more than 9 digits for no number at all.
-        learner["learner_model_param"]["base_score"] = str(np.float32(forest.base[0]))
-    constant = _load(ubjson.dumps(_with_trees(blank, [_root(forest.n_features)], per_round=1)))
-    return float(forest.base[0]) - _margin(constant)
-
-
-def _root(n_features: int) -> dict[str, Any]:
-    """Return a tree that is a root and adds nothing."""
-    nothing = build_forest([], n_nodes=0, scale=[], base=[0.0], input=InputSpec(n_features))
-    return write_tree(with_a_tree(nothing), 0, np.zeros(1))
-
-
-def _trees_per_round(forest: Forest) -> int:
-    """Return how many trees each round has that is left; 1 if they have not equally many."""
-    rounds = forest.tree_extras.get("round")
-    if rounds is None:
-        return 1
-    _, sizes = np.unique(rounds, return_counts=True)
-    return int(sizes[0]) if (sizes == sizes[0]).all() else 1
-
-
 def _tell_of_early_stopping(booster: Any, path: Path) -> None:
     """Warn that a Booster has trees that the estimator it comes from would not use."""
-    if booster.attr("best_iteration") is None:
-        return
-    best, rounds = booster.best_iteration + 1, booster.num_boosted_rounds()
+    rounds = booster.num_boosted_rounds()
+    best = rounds if booster.attr("best_iteration") is None else booster.best_iteration + 1
     if best < rounds:
         warn_caller(
             f"{path} stopped early, with {best} rounds of {rounds}: all are read, as a Booster "
@@ -337,35 +218,6 @@ def _tell_of_early_stopping(booster: Any, path: Path) -> None:
             f"write them to a file: model.get_booster()[:{best}].save_model(...).",
             UserWarning,
         )
-
-
-def _load(content: bytearray) -> Any:
-    booster = xgb.Booster()
-    booster.load_model(content)
-    return booster
-
-
-def _margin(booster: Any) -> float:
-    """Return the raw prediction of a model that is a constant."""
-    nothing = xgb.DMatrix(sparse.csr_matrix((1, booster.num_features())), nthread=1)
-    margin: NDArray[np.float32] = booster.predict(
-        nothing, output_margin=True, validate_features=False
-    )
-    return float(margin[0])
-
-
-# Wrappers
-
-
-def _wrapper(cls: type, params: Mapping[str, Any], content: bytearray) -> Any:
-    params = dict(params)
-    if isinstance(params.get("monotone_constraints"), list):
-        params["monotone_constraints"] = tuple(params["monotone_constraints"])  # no list is taken
-    model = cls(**params)
-    chosen = dict(vars(model))
-    model.load_model(content)
-    vars(model).update(chosen)  # loading overwrites parameters, even those that were left open
-    return model
 
 
 def _describe(model: Any, booster: Any, constant: Any) -> dict[str, Any]:

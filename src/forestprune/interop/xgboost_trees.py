@@ -1,8 +1,8 @@
 """XGBoost's RegTree, a handful of columns with an entry a node, to arrays and back.
 
 XGBoost sends x left if `x < t`, both float32, and at a categorical split if the category is *not*
-listed: numbers that are no category, negative or too large ones, count as not listed. So listed
-categories are those that go left here, and the children of such a split change places.
+listed, as negative or too large numbers are not. So listed categories are those that go left here,
+and the children of such a split change places.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree
+from forestprune.forest.category_sets import sets_of_nodes, unpack_categories
 from forestprune.forest.forest import Forest
 
 _FIELDS: dict[str, Any] = {
@@ -37,7 +38,7 @@ _LOWEST = np.finfo(np.float64).min  # below every float32 but -inf
 
 
 def read_tree(tree: Mapping[str, Any]) -> RawTree:
-    """Return a tree as it stands in the model's file as arrays."""
+    """Return a tree of the model's file as arrays."""
     unknown = tree.keys() - _FIELDS.keys() - {"id", "tree_param"}
     if unknown:
         raise UnsupportedModelError(
@@ -51,7 +52,7 @@ def read_tree(tree: Mapping[str, Any]) -> RawTree:
     # No number is below -inf or NaN, nor is any in a set of no categories.
     nowhere = is_split & ~listed & ~(condition > -np.inf)
     sets = _listed_categories(tree) | {int(node): [] for node in np.flatnonzero(nowhere)}
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):  # beyond the largest, and around zero
         below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
     return RawTree(
         left=np.where(listed, right, left),
@@ -75,16 +76,12 @@ def _listed_categories(tree: Mapping[str, Any]) -> dict[int, Any]:
 
 
 def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict[str, Any]:
-    """Return tree `number` of `forest` as it stands in a model's file.
-
-    What its nodes add is `values`; what they are worth otherwise is known from the forest.
-    """
+    """Return tree `number` of `forest` as a model's file has it, its nodes adding `values`."""
     nodes = slice(forest.offsets[number], forest.offsets[number + 1])
-    sets = _sets(forest, nodes)
-    listed = np.zeros(values.size, np.bool_)
-    listed[[node for node, categories in sets.items() if categories.size]] = True
-    nowhere = np.zeros(values.size, np.bool_)
-    nowhere[[node for node, categories in sets.items() if not categories.size]] = True
+    sets = {v: unpack_categories(words) for v, words in sets_of_nodes(forest, nodes).items()}
+    listed, nowhere = np.zeros((2, values.size), np.bool_)
+    for node, categories in sets.items():
+        (listed if categories else nowhere)[node] = True
 
     # XGBoost takes the right child to stand behind the left one, so nodes change places.
     order = np.arange(values.size)
@@ -111,7 +108,7 @@ def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict
         "sum_hessian": forest.cover[nodes][order],
     }
     placed = [(node, sets[int(order[node])]) for node in np.flatnonzero(listed[order]).tolist()]
-    sizes = [categories.size for _, categories in placed]
+    sizes = [len(categories) for _, categories in placed]
     columns |= {
         "categories": np.concatenate([np.empty(0), *(categories for _, categories in placed)]),
         "categories_nodes": [node for node, _ in placed],
@@ -131,20 +128,9 @@ def write_tree(forest: Forest, number: int, values: NDArray[np.float64]) -> dict
     return tree
 
 
-def _sets(forest: Forest, nodes: slice) -> dict[int, NDArray[np.int64]]:
-    """Return the categories that go left, for each categorical split among `nodes`."""
-    numbers = forest.category_set[nodes]
-    result = {}
-    for node in np.flatnonzero(numbers >= 0).tolist():
-        a, b = forest.set_offsets[numbers[node] : numbers[node] + 2]
-        words = forest.set_words[a:b].astype("<u4")
-        result[node] = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-    return result
-
-
 def _first_above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return the smallest float32 above each threshold: `x < t` then says `x <= threshold`."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         rounded = threshold.astype(np.float32)
         above = np.nextafter(rounded, np.float32(np.inf))
     return np.where(rounded > threshold, rounded, above)

@@ -158,12 +158,20 @@ def encode_trees(X, first, last, start, stop, splits, codes):
 
 
 @kernel
-def predict_rows(X, start, stop, splits, value, scale, out):
-    """Add scale[i] * value[leaf of x in tree i] to out[x], for rows start..stop and all trees."""
+def predict_rows(X, start, stop, splits, value, scale, tree_output, out):
+    """Add scale[i] * value[leaf of x in tree i] to out[x], for rows start..stop and all trees.
+
+    To all outputs, or if `tree_output` is not empty, to output tree_output[i] alone.
+    """
     reached = np.empty(stop - start, np.int32)
     for i in range(splits.offsets.size - 1):
         _route(X, start, splits, i, reached)
         a = splits.offsets[i]
-        for j in range(reached.size):
-            for k in range(value.shape[1]):
-                out[start + j, k] += scale[i] * value[a + reached[j], k]
+        if tree_output.size:
+            k = tree_output[i]
+            for j in range(reached.size):
+                out[start + j, k] += scale[i] * value[a + reached[j], 0]
+        else:
+            for j in range(reached.size):
+                for k in range(value.shape[1]):
+                    out[start + j, k] += scale[i] * value[a + reached[j], k]

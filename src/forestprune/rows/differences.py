@@ -29,6 +29,7 @@ def depth_difference(forest: Forest, X: Any) -> NDArray[np.float64]:
         With several outputs, one more axis of length n_outputs. This takes `8 * max_depth` times
         the memory of the codes that the solver works on, or more.
     """
+    forest.require_joint_outputs("depth_difference()")
     codes = encode(forest, X).codes
     outputs = forest.n_outputs
     result = np.zeros((*codes.shape, forest.max_depth + 1, outputs))

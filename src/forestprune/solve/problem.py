@@ -142,6 +142,7 @@ def pose(
         Threads; None takes every core.
     """
     forest, loss = encoding.forest, SquaredError()
+    forest.require_joint_outputs("Pruning")
     weights = None if sample_weight is None else checked_weights(sample_weight, encoding.n_rows)
     target = checked_target(y, encoding.n_rows, forest.n_outputs)
     loss.check_target(target)

@@ -36,6 +36,7 @@ class Additive:
     @classmethod
     def of(cls, forest: Forest, output: int | None = None) -> "Additive":
         """Read one output of `forest`; None if there is only one."""
+        forest.require_joint_outputs("Text, or a drawing,")
         _check_output(forest, output)
         value, base = forest.value[:, output or 0], forest.base[output or 0]
         tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))

@@ -84,10 +84,7 @@ class LayerRule(Rule):
         """
         forest = self.problem.encoding.forest
         n_trees = forest.n_trees
-        is_average = (
-            n_trees > 0 and np.allclose(forest.scale, 1.0 / n_trees) and not forest.base.any()
-        )
-        if not is_average:
+        if not forest.averages:
             return np.arange(n_trees)
         # Alone, a tree of an average counts n_trees times as much as in it.
         last = np.arange(n_trees), self.full_depths

@@ -1,0 +1,112 @@
+"""Where a forest came from, and what its trees add up to."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Link = Literal["identity", "log", "logit", "signed_sqrt"]
+
+_NOT_ON_THE_SCALE_OF_Y = ("quantile", "expectile", "hinge")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a forest came from, as plain data: enough to write the same kind of model again.
+
+    Attributes
+    ----------
+    library : str
+        Key of the registry, such as "sklearn".
+    model_class : str
+        Name of the model's class.
+    state : mapping
+        What the library's module needs besides the trees. Holds only what JSON can hold.
+    link : {"identity", "log", "logit", "signed_sqrt"}
+        Link function: what it makes of the model's prediction is the raw prediction, the sum of
+        the trees. "signed_sqrt" is ``sign(y) * sqrt(abs(y))``.
+    objective : str
+        The loss that the model was trained for, under one name for all libraries: "squared_error",
+        "absolute_error", "quantile", "expectile", "huber", "pseudo_huber", "log_cosh", "fair",
+        "absolute_percentage_error", "squared_percentage_error", "squared_log_error", "lq",
+        "poisson", "gamma", "tweedie", "log_loss", "cross_entropy", "hinge"; "unknown" if the
+        model does not say.
+    objective_params : mapping of str to float
+        As far as the model says: "level" of a quantile or expectile, "power" of Tweedie's variance,
+        and "sigmoid", by which LightGBM multiplies the raw prediction to get log-odds.
+    averages : bool
+        Whether the trees are averaged, each a model in itself, rather than added up.
+    """
+
+    library: str
+    model_class: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+    link: Link = "identity"
+    objective: str = "unknown"
+    objective_params: Mapping[str, float] = field(default_factory=dict)
+    averages: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.averages, bool):
+            raise TypeError(f"averages must be True or False, got {self.averages!r}.")
+        for name in ("library", "model_class", "objective"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a string, got {getattr(self, name)!r}.")
+        if self.link not in get_args(Link):
+            raise TypeError(f"link must be one of {', '.join(get_args(Link))}, got {self.link!r}.")
+
+    @property
+    def adds_up_to_y(self) -> bool:
+        """Whether the raw prediction estimates the middle of y itself."""
+        return self.link == "identity" and self.objective not in _NOT_ON_THE_SCALE_OF_Y
+
+    @property
+    def predicts(self) -> str:
+        """What the raw prediction stands for, in words, for messages: "y" or a function of it."""
+        if self.objective == "hinge":
+            return "a margin whose sign tells the class"
+        what = "the signed square root of y" if self.link == "signed_sqrt" else "y"
+        if self.objective in ("quantile", "expectile"):
+            level = self.objective_params.get("level")
+            which = f"a {self.objective}" if level is None else f"the {level:g} {self.objective}"
+            what = f"{which} of {what}"
+        elif self.link == "log":
+            what = "the mean of y"
+        if self.link == "log":
+            what = f"the log of {what}"
+        elif self.link == "logit":
+            what = f"the log-odds of {what}"
+        factor = self.objective_params.get("sigmoid", 1.0)
+        return what if factor == 1.0 else f"{what}, divided by {factor:g}"
+
+
+def origin_from_metadata(metadata: Mapping[str, Any]) -> Origin:
+    """Return the origin that a file describes.
+
+    Older files hold `predicts`, words as :attr:`Origin.predicts` has them, in place of the link and
+    the objective.
+    """
+    fields = dict(metadata)
+    words = fields.pop("predicts", None)
+    if words is None:
+        return Origin(**fields)
+    links: dict[str, Link] = {
+        "the log of": "log",
+        "log-odds": "logit",
+        "signed square root": "signed_sqrt",
+    }
+    objectives = {"quantile": "quantile", "expectile": "expectile", "margin": "hinge"}
+    params = {
+        name: float(found[1])
+        for name, pattern in (
+            ("level", r"the ([\d.e-]+) (?:quantile|expectile)"),
+            ("sigmoid", r"divided by (.*)"),
+        )
+        if (found := re.search(pattern, words))
+    }
+    return Origin(
+        **fields,
+        link=next((link for part, link in links.items() if part in words), "identity"),
+        objective=next((name for part, name in objectives.items() if part in words), "unknown"),
+        objective_params=params,
+    )
