@@ -30,6 +30,7 @@ TABLE = [
     "estimators",
     "datasets",
     "demo",
+    "tables",
     "cli",
     "__main__",
     "__init__",

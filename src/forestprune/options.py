@@ -45,7 +45,7 @@ SIZE, HOW, PAPER = "How small", "How to prune", "The paper's own"
 
 @dataclass(frozen=True)
 class About:
-    """What is known of an option besides its name, type and default.
+    """What is known of an option besides its type and default.
 
     Attributes
     ----------
@@ -101,7 +101,9 @@ def _documented(cls: type) -> type:
         kind, text = get_args(each.type)
         unset = f"None: {text.unset}." if text.unset else ""
         words = " ".join(filter(None, (text.help, text.more, unset)))
-        as_code = OptionText(words).rendered(lambda name, _: f"`{name}`")
+        as_code = OptionText(words).rendered(
+            lambda name, value: f"`{name}`" if value is None else f"``{name}={value}``"
+        )
         *others, last = [text.kind] if text.kind else _spelled(kind)
         lines.append(f"{each.name} : {' or '.join(filter(None, [', '.join(others), last]))}")
         lines += textwrap.wrap(as_code, 92, initial_indent="    ", subsequent_indent="    ")
@@ -178,7 +180,8 @@ class Options:
     shrinkage: Annotated[
         float | Sequence[float] | None,
         About(
-            "How strongly new leaf values are drawn to the original ones, in rows.",
+            "How strongly new leaf values are drawn to the original ones, in rows; several, to "
+            "choose from.",
             'New values come from {refit} or ``polish="leaf"``. A leaf with as many rows, or as '
             "much of their weight, goes half of the way. 0 leaves them free, which overfits noisy "
             "data. From a list, validation rows or folds choose. Weights of rows count as "
@@ -198,7 +201,7 @@ class Options:
     weighting: Annotated[
         Weighting,
         About(
-            'What is charged for: nodes, or depth (rule "layer" only).',
+            "What is charged for: nodes, or depth ({rule='layer'} only).",
             '"node" gives the smallest models; "depth" charges 1 a layer and gives fewer trees. Or '
             "your own costs, not negative: an array of shape (n_nodes,), one a node of the "
             '``Forest``, where roots count for nothing; or, with the rule "layer", of shape '
@@ -218,7 +221,7 @@ class Options:
     joint: Annotated[
         Joint | None,
         About(
-            'Choose the weight of each tree along with its depth (rule "layer" only).',
+            "Choose the weight of each tree along with its depth ({rule='layer'} only).",
             "Section 3.4 of the paper, with a penalty on the squares of the weights or on their "
             "number. None leaves the weights at 1.",
             group=PAPER,
@@ -237,18 +240,18 @@ class Options:
     local_search: Annotated[
         bool | LocalSearch,
         About(
-            "How to get out of local optima, which no single tree can improve.",
+            "How to get out of local optima (random, correlated: {rule='layer'} only).",
             'True: the most promising moves, deterministically. "random": as in the paper, drop a '
             'random tree and let the first absent one in. "correlated": the same, but in comes the '
-            "tree most correlated with the residual. The last two are for the rule "
-            '"layer"; subtrees have so many neighbours that there is no need.',
+            "tree most correlated with the residual. Subtrees have so many neighbours that there "
+            "is no need.",
             group=PAPER,
         ),
     ] = True
     solver: Annotated[
         SubsetSolver,
         About(
-            "What finds the best subset of trees.",
+            "What finds the best subset of trees, for {polish='subset'}.",
             "By iterative hard thresholding and swaps, or exactly by mixed-integer programming "
             "(``pip install pyscipopt``, or ``gurobipy``).",
             group=PAPER,
@@ -363,8 +366,13 @@ _ELSEWHERE = (
 """Keyword arguments of `prune` that say something else than how to prune."""
 
 
+def default(name: str) -> Any:
+    """Return the default of an option."""
+    return TABLE[name].default
+
+
 def about(name: str) -> About:
-    """Return what is known of an option."""
+    """Return what is known of an option besides its type and default."""
     return cast(About, get_args(TABLE[name].type)[1])
 
 

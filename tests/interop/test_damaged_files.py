@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from test_cli import MODELS, friedman, need, shop  # noqa: F401
+from shops import MODELS, friedman, need, shop  # noqa: F401
 
 import forestprune as fp
 

@@ -10,9 +10,9 @@ from typer.core import TyperGroup
 from forestprune._version import __version__
 from forestprune.cli.bench import bench
 from forestprune.cli.demo import demo
-from forestprune.cli.failures import INTERRUPTED, WRONG_CALL, say
-from forestprune.cli.flat import flat
+from forestprune.cli.errors import INTERRUPTED, WRONG_CALL, say
 from forestprune.cli.inspect import inspect
+from forestprune.cli.parameters import flat
 from forestprune.cli.path import path
 from forestprune.cli.prune import prune
 from forestprune.cli.report import report

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestprune.cli.arguments import Json, Quiet
 from forestprune.cli.output import Output
+from forestprune.cli.parameters import Json, Quiet
 
 if TYPE_CHECKING:
     from rich.table import Table

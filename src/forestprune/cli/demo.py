@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from forestprune.cli.arguments import Force
 from forestprune.cli.models import check_new_file, check_new_folder
 from forestprune.cli.output import Output
+from forestprune.cli.parameters import Force
 
 
 def demo(

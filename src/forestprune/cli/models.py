@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forestprune.cli.failures import CommandError, WrongCallError, describe, is_meant_for_users
+from forestprune.cli.errors import (
+    CommandError,
+    WrongCallError,
+    describe,
+    is_meant_for_users,
+    shortly,
+)
 from forestprune.cli.trial import silent_libraries, try_to_read
 from forestprune.system import progress
 
@@ -41,14 +47,9 @@ def _read(path: Path) -> "Source":
         # A damaged file may end in any error, and what it is about may not say where.
         if str(path) in str(error) and (is_meant_for_users(error) or isinstance(error, OSError)):
             raise
-        words = describe(error) if is_meant_for_users(error) else _shortly(error)
+        damaged = f"it is damaged, or not a model ({shortly(error)})."
+        words = describe(error) if is_meant_for_users(error) else damaged
         raise CommandError(f"{path} cannot be used: {words}") from error
-
-
-def _shortly(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    words = ": ".join([type(error).__name__, *lines[:1]])
-    return f"it is damaged, or no model ({words})."
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
@@ -101,38 +102,27 @@ def _check_access(path: Path, folder: Path) -> None:
 
 def check_ending(path: Path, source: "Source") -> None:
     """Refuse an ending that the small model cannot have."""
-    from forestprune.interop.model_files import listed_endings
-
-    endings = _possible_endings(source)
-    if path.suffix not in endings:
-        small = ", in small letters" if path.suffix.lower() in endings else ""
-        raise WrongCallError(
-            f"{path.name} does not say a format that {_named(source)} can have: use a name that "
-            f"ends in {listed_endings(endings)}{small}."
-        )
-    if path.suffix == ".skops" and importlib.util.find_spec("skops") is None:
-        raise CommandError(f"{path.name} needs skops, which is not installed: pip install skops")
-
-
-def _possible_endings(source: "Source") -> tuple[str, ...]:
     from forestprune.forest import registry
-    from forestprune.interop.model_files import PICKLES
+    from forestprune.interop.model_files import PICKLES, listed_endings
 
     origin = source.forest.origin
+    endings: tuple[str, ...]
     if source.pipeline is not None:
         # Files of skops are for scikit-learn's own classes.
         own = origin is not None and origin.library == "sklearn"
-        return registry.file_endings("sklearn") if own else PICKLES
-    if origin is None:
-        return (".npz",)
-    return (*registry.file_endings(origin.library), ".npz")
-
-
-def _named(source: "Source") -> str:
-    if source.pipeline is not None:
-        return "a Pipeline"
-    origin = source.forest.origin
-    return "a Forest without a library" if origin is None else f"a {origin.model_class}"
+        kind, endings = "a Pipeline", registry.file_endings("sklearn") if own else PICKLES
+    elif origin is None:
+        kind, endings = "a Forest without a library", (".npz",)
+    else:
+        kind, endings = f"a {origin.model_class}", (*registry.file_endings(origin.library), ".npz")
+    if path.suffix not in endings:
+        small = ", in small letters" if path.suffix.lower() in endings else ""
+        raise WrongCallError(
+            f"{path.name} does not name a format that {kind} can have: use a name that ends in "
+            f"{listed_endings(endings)}{small}."
+        )
+    if path.suffix == ".skops" and importlib.util.find_spec("skops") is None:
+        raise CommandError(f"{path.name} needs skops, which is not installed: pip install skops")
 
 
 @contextmanager
@@ -145,9 +135,7 @@ def writing(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, CommandError) or is_meant_for_users(error):
             raise
-        lines = [*str(error).strip().splitlines(), ""]
-        words = f"{type(error).__name__}: {lines[0]}"
-        raise CommandError(f"{path} cannot be written ({words}).") from error
+        raise CommandError(f"{path} cannot be written ({shortly(error)}).") from error
 
 
 def write_small(small: "PrunedForest", path: Path, *, force: bool) -> None:

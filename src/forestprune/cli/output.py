@@ -12,16 +12,18 @@ from typing import Any
 
 import typer
 
-from forestprune.cli.failures import (
+from forestprune.cli.errors import (
     FAILED,
     WrongCallError,
     debugging,
     describe,
     exit_code,
+    first_line,
+    flag,
     interrupted,
     say,
 )
-from forestprune.cli.wording import as_flags
+from forestprune.exceptions import OptionText
 from forestprune.system import progress
 
 
@@ -120,6 +122,7 @@ class Output:
 
 
 def describe_warning(message: Warning | str) -> str:
-    """Return the first line of a warning."""
-    lines = str(message).strip().splitlines()
-    return as_flags(lines[0]) if lines else "a warning without words"
+    """Return the first line of a warning, with options as they are given here."""
+    text = message.args[0] if isinstance(message, Warning) and message.args else message
+    words = text.rendered(flag) if isinstance(text, OptionText) else str(text)
+    return first_line(words) or "a warning without words"

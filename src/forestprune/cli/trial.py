@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forestprune.cli.failures import CommandError, debugging, describe
+from forestprune.cli.errors import CommandError, debugging, describe
 from forestprune.system import progress
 
 ENDINGS = (".json", ".ubj", ".txt", ".cbm")

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.cli.csv_tables import MISSING_WORDS
-from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.tables.csv_files import MISSING_WORDS
+from forestprune.tables.optional import import_pandas, import_pyarrow
 
 _WORDS = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 
 
 class NotNumbersError(ValueError):
-    """A column has an entry that is no number.
+    """A column has an entry that is not a number.
 
     Attributes
     ----------

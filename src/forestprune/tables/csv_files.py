@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from forestprune.cli.failures import CommandError
-from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.exceptions import TableError
 from forestprune.system import progress
+from forestprune.tables.optional import import_pandas, import_pyarrow
 
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
@@ -76,7 +76,7 @@ def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
                 raise _not_utf8(path) from error
             raise
         if watched.quotes % 2:
-            raise CommandError(
+            raise TableError(
                 f'{path} could not be read as a CSV file: it has a quote (") that is not closed, '
                 "or one within a cell, which must be doubled."
             )
@@ -161,14 +161,14 @@ def _separated(file: IO[bytes], path: Path, separator: str) -> _Header:
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
     except csv.Error as error:
-        raise CommandError(f"{path} could not be read as a CSV file ({error}).") from error
+        raise TableError(f"{path} could not be read as a CSV file ({error}).") from error
     if names is None:
-        raise CommandError(f"{path} is empty: a line with the names of the columns is needed.")
+        raise TableError(f"{path} is empty: a line with the names of the columns is needed.")
     return _Header(names, lines.taken, separator)
 
 
-def _not_utf8(path: Path, why: str = "") -> CommandError:
-    return CommandError(
+def _not_utf8(path: Path, why: str = "") -> TableError:
+    return TableError(
         f"{path} could not be read as a CSV file: it must be encoded as UTF-8, and is not{why}. "
         "Save it so, or convert it: iconv -f WINDOWS-1252 -t UTF-8."
     )
@@ -189,7 +189,7 @@ def _refuse_lengths(path: Path, header: _Header) -> None:
             if row is None:
                 return
             if row and len(row) != expected:
-                raise CommandError(
+                raise TableError(
                     f"{path} could not be read as a CSV file: its first line names {expected} "
                     f"columns, but the row in line {begun:,} has {len(row):,} cells. Mend or "
                     f"remove that row; a cell with {header.separator!r} in it must be quoted."

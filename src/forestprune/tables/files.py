@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forestprune.cli import csv_tables
-from forestprune.cli.failures import CommandError
-from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.exceptions import TableError
 from forestprune.system import progress
+from forestprune.tables import csv_files
+from forestprune.tables.optional import import_pandas, import_pyarrow
 
 _BATCH = 2**15
 """Rows to be read at once."""
@@ -58,7 +58,7 @@ class Table:
                 some = some or batch.num_rows > 0
                 yield batch
         if not some:
-            raise CommandError(f"{self.path} has no rows.")
+            raise TableError(f"{self.path} has no rows.")
 
     def frame(
         self, columns: list[str], texts: Mapping[str, Sequence[Any]], decimal: str = "."
@@ -79,16 +79,16 @@ class Table:
             warnings.simplefilter("ignore")
             frame = format_.frame(self.path, columns, texts, decimal)
         if not len(frame):
-            raise CommandError(f"{self.path} has no rows.")
+            raise TableError(f"{self.path} has no rows.")
         return frame
 
 
 def check_table(path: Path) -> bool:
-    """Refuse what is no file, or no table; tell whether it is a CSV file."""
+    """Refuse what is not a file with a table; tell whether it is a CSV file."""
     if path.is_dir():
-        raise CommandError(f"A file with a table is required, but {path} is a folder.")
+        raise TableError(f"A file with a table is required, but {path} is a folder.")
     if not path.exists():
-        raise CommandError(f"A file with a table is required, but there is no file {path}.")
+        raise TableError(f"A file with a table is required, but there is no file {path}.")
     return _format_of(path) is _CSV
 
 
@@ -97,7 +97,7 @@ def _attempt(path: Path, name: str) -> Iterator[None]:
     """Say which file could not be read, whatever an attempt ends in."""
     try:
         yield
-    except (CommandError, MemoryError):
+    except (TableError, ImportError, MemoryError):
         raise
     except OSError as error:
         reason = error.strerror or str(error)
@@ -106,10 +106,10 @@ def _attempt(path: Path, name: str) -> Iterator[None]:
         reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     else:
         return
-    raise CommandError(f"{path} could not be read as {name} ({reason}).")
+    raise TableError(f"{path} could not be read as {name} ({reason}).")
 
 
-# Formats of pyarrow; csv_tables.py has the other one
+# Formats of pyarrow; CSV files have a module of their own
 
 
 def _parquet_columns(path: Path) -> list[str]:
@@ -157,7 +157,7 @@ def _arrow_file(path: Path, fields: list[int] | None = None) -> Any:
     try:
         return ipc.open_file(arrow.OSFile(str(path)), options=options)
     except arrow.ArrowInvalid as error:
-        raise CommandError(
+        raise TableError(
             f"{path} could not be read as an Arrow file: it is none, or a stream. Write it with "
             "pyarrow.feather.write_feather, or as Parquet."
         ) from error
@@ -193,7 +193,7 @@ class _Format:
     frame: Callable[[Path, list[str], Mapping[str, Sequence[Any]], str], Any]
 
 
-_CSV = _Format("a CSV file", csv_tables.columns, csv_tables.batches, csv_tables.frame)
+_CSV = _Format("a CSV file", csv_files.columns, csv_files.batches, csv_files.frame)
 _ARROW = _Format("an Arrow file", _arrow_columns, _arrow_batches, _arrow_frame)
 _FORMATS = {
     ".csv": _CSV,
@@ -213,4 +213,4 @@ def _format_of(path: Path) -> _Format:
     for ending, format_ in _FORMATS.items():
         if path.name.lower().endswith(ending):
             return format_
-    raise CommandError(f"A table must end in {', '.join(_FORMATS)}; got {path.name}.")
+    raise TableError(f"A table must end in {', '.join(_FORMATS)}; got {path.name}.")

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from forestprune.cli.failures import CommandError
-from forestprune.cli.tables import Table
+from forestprune.exceptions import TableError
 from forestprune.forest.frames import listed
+from forestprune.tables.files import Table
 
 if TYPE_CHECKING:
     from forestprune.interop.source import Source
@@ -82,21 +82,19 @@ class Features:
         if self.names is None:
             found = [name for name in table.columns if name not in taken]
             if self.count is not None and len(found) != self.count:
-                remedy = (
-                    "Leave the others out with --ignore."
-                    if len(found) > self.count
-                    else "All that it was trained with must be there, in the same order."
-                )
-                raise CommandError(
+                raise TableError(
                     f"The model takes {self.count:,} features and does not know their names, but "
                     f"{table.path} has {len(found):,} columns besides {listed(list(taken))}: "
-                    f"{listed(found)}. {remedy}"
+                    f"{listed(found)}.",
+                    "Leave the others out with {ignored}."
+                    if len(found) > self.count
+                    else "All that it was trained with must be there, in the same order.",
                 )
             return found
         known = {self._as_written(name): name for name in reversed(table.columns)}
         missing = [name for name in self.names if name not in known]
         if missing:
-            raise CommandError(
+            raise TableError(
                 f"{table.path} lacks features of the model: {with_hints(missing, table)}."
             )
         return [known[name] for name in self.names]

@@ -1,4 +1,4 @@
-"""Matrices of which nobody knows at first how many rows they will have."""
+"""Matrices whose number of rows is not known at first."""
 
 from collections.abc import Sequence
 from typing import Any

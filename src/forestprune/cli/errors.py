@@ -7,7 +7,8 @@ from pathlib import Path
 
 import typer
 
-from forestprune.cli.wording import as_flags
+from forestprune.exceptions import OptionError
+from forestprune.options import TABLE
 
 DEBUG = "FORESTPRUNE_DEBUG"
 """Environment variable that asks for tracebacks."""
@@ -16,6 +17,18 @@ FAILED, WRONG_CALL, INTERRUPTED = 1, 2, 130
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _MEANT_FOR_USERS = (ValueError, TypeError, ImportError)
+
+_SPELLED = {
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "sample_weight": "--weight",
+    "held_out": "--holdout",
+    "ignored": "--ignore",
+    "decimal": "--decimal",
+}
+"""Options of the package that have another name here, or belong to no table."""
+
+_SWITCHES = {"True": "on", "False": "off"}
 
 
 class CommandError(Exception):
@@ -30,6 +43,30 @@ class WrongCallError(CommandError):
     code = WRONG_CALL
 
 
+def spelled(name: str) -> str:
+    """Return the flag of an option."""
+    return _SPELLED.get(name, "--" + name.replace("_", "-"))
+
+
+def flag(name: str, value: str | None = None) -> str:
+    """Return an option that an error names as it is given here.
+
+    >>> flag("rule", "'subtree'"), flag("refit", "False"), flag("local_search", "False")
+    ('--rule subtree', '--no-refit', '--local-search off')
+    """
+    if name not in TABLE and name not in _SPELLED:
+        return name if value is None else f"{name}={value}"
+    if value is None:
+        return spelled(name)
+    if value.startswith("["):
+        return " ".join(f"{spelled(name)} {each}" for each in value.strip("[]").split(", "))
+    if name == "local_search":
+        value = _SWITCHES.get(value, value)
+    elif value in _SWITCHES:
+        return spelled(name) if value == "True" else f"--no-{spelled(name)[2:]}"
+    return f"{spelled(name)} {value.strip(chr(39))}"
+
+
 def say(line: str) -> None:
     """Print a line where errors and notes go."""
     # Names of files can have anything in them.
@@ -42,19 +79,26 @@ def debugging() -> bool:
     return os.environ.get(DEBUG, "") not in ("", "0")
 
 
+def first_line(text: str) -> str:
+    """Return the first line of a text that is not empty."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def shortly(error: BaseException) -> str:
+    """Return the type of an error, and the first line of what it says."""
+    return ": ".join(filter(None, [type(error).__name__, first_line(str(error))]))
+
+
 def describe(error: BaseException) -> str:
     """Return the one line that a user sees of an error.
 
     What this package raises itself, or the system says of a file, is written for users. Of anything
     else they get the type too, and are told how to see more.
     """
-    lines = [line.strip() for line in str(error).splitlines()]
-    text = next((line for line in lines if line), "")
-    if isinstance(error, CommandError | OSError):
-        return text or type(error).__name__
-    if is_meant_for_users(error):
-        return as_flags(text) or type(error).__name__
-    return f"{type(error).__name__}: {text} ({DEBUG}=1 shows where it comes from)"
+    text = error.rendered(flag) if isinstance(error, OptionError) else str(error)
+    if isinstance(error, CommandError | OSError) or is_meant_for_users(error):
+        return first_line(text) or type(error).__name__
+    return f"{type(error).__name__}: {first_line(text)} ({DEBUG}=1 shows where it comes from)"
 
 
 def is_meant_for_users(error: BaseException) -> bool:
