@@ -30,6 +30,7 @@ TABLE = [
     "estimators",
     "datasets",
     "demo",
+    "bench",
     "tables",
     "cli",
     "__main__",

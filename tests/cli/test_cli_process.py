@@ -84,7 +84,7 @@ def test_letters_that_a_terminal_does_not_know(shop, tmp_path):
 def test_a_process_that_is_told_to_end(tmp_path):
     script = """
 import time
-from forestprune.cli.process import own_process
+from forestprune.system.processes import own_process
 from forestprune.system.files import write_atomically
 own_process()
 with write_atomically("file") as file:

@@ -1,7 +1,7 @@
 """The program: its commands, and what it does with calls that it cannot understand."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -90,38 +90,31 @@ def program(
         typer.echo(context.get_help())
 
 
-def _examples(*lines: str) -> str:
-    """Return the end of a help text. Paragraphs stay apart, lines would be joined."""
-    return "\n\n".join(["Examples:", *(f"forestprune {line}" for line in lines)])
+def _add(command: Callable[..., None], *examples: str) -> None:
+    """Add a command, whose help ends in examples. Paragraphs stay apart, lines would be joined."""
+    calls = (f"forestprune {command.__name__} {example}".strip() for example in examples)
+    app.command(epilog="\n\n".join(["Examples:", *calls]))(flat(command))
 
 
-app.command(
-    epilog=_examples(
-        "inspect model.json", "inspect model.joblib --trust --json", "inspect model.json --as text"
-    ),
-)(inspect)
-app.command(
-    epilog=_examples(
-        "prune model.json rows.csv --target price --max-nodes 500 --out small.json",
-        "prune model.txt rows.parquet --target price --tolerance 0.01 --out small.txt",
-        "prune forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 "
-        "--out small.joblib",
-        "prune model.json rows.csv --target price --max-nodes 100 --out tiny.json --report "
-        "tiny.html",
-        "prune poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
-    ),
-)(flat(prune))
-app.command(
-    epilog=_examples(
-        "path model.json rows.csv --target price",
-        "path model.json rows.csv --target price --csv path.csv --save path.npz",
-    ),
-)(flat(path))
-app.command(
-    epilog=_examples(
-        "report model.json rows.csv --target price --max-nodes 500 --out report.html",
-        "report model.txt rows.parquet --target price --one-standard-error --out small.html",
-    ),
-)(flat(report))
-app.command(epilog=_examples("demo", "demo --trees 20"))(demo)
-app.command(epilog=_examples("bench", "bench --rows 20000 --trees 500"))(bench)
+_add(inspect, "model.json", "model.joblib --trust --json", "model.json --as text")
+_add(
+    prune,
+    "model.json rows.csv --target price --max-nodes 500 --out small.json",
+    "model.txt rows.parquet --target price --tolerance 0.01 --out small.txt",
+    "forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 --out "
+    "small.joblib",
+    "model.json rows.csv --target price --max-nodes 100 --out tiny.json --report tiny.html",
+    "poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
+)
+_add(
+    path,
+    "model.json rows.csv --target price",
+    "model.json rows.csv --target price --csv path.csv --save path.npz",
+)
+_add(
+    report,
+    "model.json rows.csv --target price --max-nodes 500 --out report.html",
+    "model.txt rows.parquet --target price --one-standard-error --out small.html",
+)
+_add(demo, "", "--trees 20")
+_add(bench, "", "--rows 20000 --trees 500")

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from forestprune.cli.errors import (
     CommandError,
     WrongCallError,
+    debugging,
     describe,
     is_meant_for_users,
     shortly,
 )
-from forestprune.cli.trial import silent_libraries, try_to_read
 from forestprune.system import progress
+from forestprune.system.processes import fault_of, silent_libraries
 
 if TYPE_CHECKING:
     from forestprune.interop.source import Source
@@ -32,7 +33,10 @@ def read_source(path: Path, *, trust: bool) -> "Source":
             f"{path} is a pickle, and loading one can run any code that is in it. If you know who "
             "wrote it, add --trust."
         )
-    try_to_read(path, _read)
+    # One who looks for a fault wants to see it where it happens.
+    fault = None if debugging() else fault_of(path, _read, describe)
+    if fault is not None:
+        raise CommandError(fault)
     with silent_libraries(), progress.bar("reading the model", None):
         return _read(path)
 

@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_type_hints
 
 import typer
 
@@ -43,36 +42,34 @@ Switch = Literal["on", "off"]
 Local = Literal[Switch, LocalSearch]
 
 
-def option(name: str, *flags: str, help: str = "") -> "OptionInfo":  # noqa: A002
+def option(name: str, *flags: str, text: str = "") -> "OptionInfo":
     """Return how typer knows an option of the table: its flag, its limits, its help."""
     known, value = about(name), default(name)
     shown = f"{value:g}" if isinstance(value, float) else f"{value}"
     unset = known.unset or {None: "", False: "", True: "on"}.get(value, shown)
-    text = OptionText(help or known.help).rendered(flag).rstrip(".")
-    info: OptionInfo = typer.Option(
-        *(flags or [spelled(name)]),
-        help=f"{text} (default: {unset})." if unset else f"{text}.",
-        min=known.least,
-        metavar=_metavar(name),
-        show_default=False,
-        rich_help_panel=known.group,
-    )
-    return info
-
-
-def _metavar(name: str) -> str | None:
-    """Return what stands for a number; switches take nothing, and choices are listed."""
+    words = OptionText(text or known.help).rendered(flag).rstrip(".")
     kind = get_args(TABLE[name].type)[0]
+    # A letter stands for a number; choices are listed, and switches take nothing.
     kinds = {kind, *get_args(kind)}
-    if kinds <= {bool, NoneType, bool | None}:
-        return ""
-    return "X" if float in kinds else "N" if int in kinds else None
+    metavar = "X" if float in kinds else "N" if int in kinds else None
+    return taking(
+        "" if kind in (bool, bool | None) else metavar,
+        f"{words} (default: {unset})." if unset else f"{words}.",
+        *(flags or [spelled(name)]),
+        panel=known.group,
+        min=known.least,
+        show_default=False,
+    )
 
 
-def _own(*flags: str, panel: str, **settings: Any) -> "OptionInfo":
-    info: OptionInfo = typer.Option(*flags, rich_help_panel=panel, **settings)
-    return info
+def taking(metavar: str | None, text: str, *flags: str, panel: str, **limits: Any) -> "OptionInfo":
+    """Return how typer knows another option; one that takes nothing has an empty `metavar`."""
+    info = typer.Option(*flags, metavar=metavar, help=text, rich_help_panel=panel, **limits)
+    return cast("OptionInfo", info)
 
+
+_data = functools.partial(taking, panel=DATA)
+_switch = functools.partial(taking, "")
 
 ModelFile = Annotated[
     Path,
@@ -81,24 +78,18 @@ ModelFile = Annotated[
         help="Model file: .json, .ubj, .txt, .cbm, .skops, .npz; .joblib and .pkl with --trust.",
     ),
 ]
-Trust = Annotated[
-    bool,
-    _own(
-        "--trust",
-        panel=DATA,
-        metavar="",
-        help="Load a pickle. It can run any code: know who wrote it.",
+DataFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="Rows to prune with: .csv, .csv.gz, .parquet, .arrow or .feather."
     ),
 ]
-Json = Annotated[
-    bool, _own("--json", panel=OUTPUT, metavar="", help="Print one JSON object to stdout.")
+Trust = Annotated[
+    bool, _data("", "Load a pickle. It can run any code: know who wrote it.", "--trust")
 ]
-Quiet = Annotated[
-    bool, _own("--quiet", "-q", panel=OUTPUT, metavar="", help="Print nothing but errors.")
-]
-Force = Annotated[
-    bool, _own("--force", panel=OUTPUT, metavar="", help="Overwrite files that exist.")
-]
+Json = Annotated[bool, _switch("Print one JSON object to stdout.", "--json", panel=OUTPUT)]
+Quiet = Annotated[bool, _switch("Print nothing but errors.", "--quiet", "-q", panel=OUTPUT)]
+Force = Annotated[bool, _switch("Overwrite files that exist.", "--force", panel=OUTPUT)]
 
 
 @dataclass(frozen=True)
@@ -106,12 +97,7 @@ class Files:
     """What is read."""
 
     model: ModelFile
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="Rows to prune with: .csv, .csv.gz, .parquet, .arrow or .feather."
-        ),
-    ]
+    data: DataFile
     trust: Trust = False
 
 
@@ -138,75 +124,57 @@ class Data:
 
     target: Annotated[
         list[str] | None,
-        _own(
-            "--target",
-            panel=DATA,
-            metavar="COLUMN",
-            help="Column to predict; once for each output. Not for models whose trees add up to "
+        _data(
+            "COLUMN",
+            "Column to predict; once for each output. Not for models whose trees add up to "
             "something else, such as a log.",
         ),
     ] = None
     no_target: Annotated[
         bool,
-        _own(
+        _data(
+            "",
+            "Prune towards the model's own predictions, for rows whose target is not known.",
             "--no-target",
-            panel=DATA,
-            metavar="",
-            help="Prune towards the model's own predictions, for rows whose target is not known.",
         ),
     ] = False
     holdout: Annotated[
         float | None,
-        _own(
-            "--holdout",
-            panel=DATA,
+        _data(
+            "X",
+            f"Share of the rows to choose by rather than to prune with (default: {HOLDOUT}, or 0 "
+            "if --alpha is given).",
             min=0.0,
             max=0.99,
-            metavar="X",
-            help=f"Share of the rows to choose by rather than to prune with (default: {HOLDOUT}, "
-            "or 0 if --alpha is given).",
         ),
     ] = None
     validation: Annotated[
         Path | None,
-        _own(
-            "--validation",
-            panel=DATA,
-            metavar="FILE",
-            help="Rows to choose by, best such as the model was not trained on.",
-        ),
+        _data("FILE", "Rows to choose by, best such as the model was not trained on."),
     ] = None
     weight: Annotated[
         str | None,
-        _own(
-            "--weight",
-            panel=DATA,
-            metavar="COLUMN",
-            help="Column with weights of rows; 2 counts as if a row were there twice.",
-        ),
+        _data("COLUMN", "Column with weights of rows; 2 counts as a row that is there twice."),
     ] = None
     ignore: Annotated[
         list[str] | None,
-        _own(
-            "--ignore",
-            panel=DATA,
-            metavar="COLUMN",
-            help="Column that is not a feature, for models that do not know the names of theirs; "
-            "can be repeated.",
+        _data(
+            "COLUMN",
+            "Column that is not a feature, for models that do not know the names of theirs; can "
+            "be repeated.",
         ),
     ] = None
     decimal: Annotated[
-        Literal[".", ","], _own("--decimal", panel=DATA, help="Decimal mark of CSV files.")
+        Literal[".", ","],
+        typer.Option(help="Decimal mark of CSV files.", rich_help_panel=DATA),
     ] = "."
     seed: Annotated[
         int | None,
-        _own(
-            "--seed",
-            panel=DATA,
+        _data(
+            "N",
+            "Decides which rows are held out, and what a random search tries (default: 0).",
             min=0,
             max=2**32 - 1,
-            metavar="N",
-            help="Decides which rows are held out, and what a random search tries (default: 0).",
         ),
     ] = None
 
@@ -340,22 +308,6 @@ class Printing:
     def output(self) -> Output:
         """Return where to print."""
         return Output(as_json=self.json, quiet=self.quiet)
-
-
-MaxDepth = Annotated[int | None, option("max_depth")]
-PickedTrees = Annotated[
-    int | None, option("max_trees", help="Trees that --polish subset picks at each point.")
-]
-
-
-def out_file(metavar: str, help: str) -> "OptionInfo":  # noqa: A002
-    """Return the option that says where a command writes to."""
-    return _own("--out", "-o", panel=OUTPUT, metavar=metavar, help=help)
-
-
-def file(metavar: str, help: str) -> "OptionInfo":  # noqa: A002
-    """Return an option for a further file that a command writes."""
-    return _own(panel=OUTPUT, metavar=metavar, help=help)
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:

@@ -6,15 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from forestprune.cli.errors import CommandError, WrongCallError
-from forestprune.cli.parameters import (
-    Data,
-    Files,
-    How,
-    MaxDepth,
-    PickedTrees,
-    Printing,
-    file,
-)
+from forestprune.cli.parameters import OUTPUT, Data, Files, How, Printing, option, taking
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,13 +26,17 @@ def path(
     how: How,
     data_options: Data,
     printing: Printing,
-    max_depth: MaxDepth = None,
-    max_trees: PickedTrees = None,
+    max_depth: Annotated[int | None, option("max_depth")] = None,
+    max_trees: Annotated[
+        int | None, option("max_trees", text="Trees that {polish='subset'} picks at each point.")
+    ] = None,
     csv: Annotated[
-        Path | None, file("FILE.csv", "Write all points to a file; the table shows a model once.")
+        Path | None,
+        taking("FILE.csv", "Write all points; the table shows a model once.", panel=OUTPUT),
     ] = None,
     save: Annotated[
-        Path | None, file("FILE.npz", "Save the path itself, for PruningPath.load in Python.")
+        Path | None,
+        taking("FILE.npz", "Save the path itself, for PruningPath.load in Python.", panel=OUTPUT),
     ] = None,
 ) -> None:
     """Show the trade-off: models from a constant to the full one, what each costs and gains.

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from forestprune.cli.parameters import Data, Files, How, Printing, Size, file, out_file
+from forestprune.cli.parameters import OUTPUT, Data, Files, How, Printing, Size, taking
 from forestprune.cli.pruning import Asked, make_small
 
 OUT = (
@@ -15,14 +15,14 @@ OUT = (
 
 def prune(
     files: Files,
-    out: Annotated[Path, out_file("FILE", OUT)],
+    out: Annotated[Path, taking("FILE", OUT, "--out", "-o", panel=OUTPUT)],
     size: Size,
     how: How,
     data_options: Data,
     printing: Printing,
     report: Annotated[
         Path | None,
-        file("FILE.html", "Write a page about it, with the whole trade-off, for a browser."),
+        taking("FILE.html", "Write a page about it, with the whole trade-off.", panel=OUTPUT),
     ] = None,
 ) -> None:
     """Prune a model to a budget, and write a model of the same class.

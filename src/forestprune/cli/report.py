@@ -3,18 +3,18 @@
 from pathlib import Path
 from typing import Annotated
 
-from forestprune.cli.parameters import Data, Files, How, Printing, Size, file, out_file
+from forestprune.cli.parameters import OUTPUT, Data, Files, How, Printing, Size, taking
 from forestprune.cli.pruning import Asked, make_small
 
 
 def report(
     files: Files,
-    out: Annotated[Path, out_file("FILE.html", "Where the report goes.")],
+    out: Annotated[Path, taking("FILE.html", "Where it goes.", "--out", "-o", panel=OUTPUT)],
     size: Size,
     how: How,
     data_options: Data,
     printing: Printing,
-    title: Annotated[str | None, file("TEXT", "Title of the report.")] = None,
+    title: Annotated[str | None, taking("TEXT", "Title of the report.", panel=OUTPUT)] = None,
 ) -> None:
     """Show the trade-off, and a model of the size asked for, as a page for a browser.
 

@@ -19,19 +19,16 @@ class Features:
 
     Attributes
     ----------
-    names : sequence of str, or None
-        Its columns, if it knows their names.
-    count : int or None
-        How many it takes, if that is known.
+    names, count
+        Its columns, if it knows their names, and how many it takes, if that is known.
     dtype : str or None
         The precision in which it compares; None if something else comes before its trees, which
         takes columns as they are.
     categories : mapping
         By the number of a column what stands in it, if these are categories.
-    marked : sequence or None
-        In place of these: the categories of columns of which the model only knows the order.
-    likely : sequence of int
-        Which columns these probably are.
+    marked, likely
+        In place of these: the categories of columns of which the model only knows the order, and
+        the numbers that these columns probably have.
     underscores : bool
         Whether its names have underscores in place of spaces.
     refuses_unseen : bool

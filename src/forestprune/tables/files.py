@@ -22,14 +22,7 @@ _BUFFER = 2**16
 
 @dataclass(frozen=True)
 class Table:
-    """A file with a table.
-
-    Attributes
-    ----------
-    path : Path
-    columns : list of str
-        Its columns, in order.
-    """
+    """A file with a table, and the names of its columns in order."""
 
     path: Path
     columns: list[str]
@@ -63,16 +56,9 @@ class Table:
     def frame(
         self, columns: list[str], texts: Mapping[str, Sequence[Any]], decimal: str = "."
     ) -> Any:
-        """Return some columns as a data frame, in any order.
+        """Return some columns as a data frame, in any order; each must be there once.
 
-        Parameters
-        ----------
-        columns : list of str
-            Each must be there once.
-        texts : mapping of str to sequence
-            Columns that hold text even if it looks like numbers, with what stands in them.
-        decimal : str
-            What stands before decimals, where numbers are written.
+        `texts` are columns that hold text even if it looks like numbers, with what stands in them.
         """
         format_ = _format_of(self.path)
         with _attempt(self.path, format_.name), warnings.catch_warnings():
@@ -129,11 +115,6 @@ def _parquet_file(path: Path) -> Any:
     return parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
 
 
-def _parquet_frame(path: Path, columns: list[str], *_: Any) -> Any:
-    with progress.bar("reading columns", None):
-        return import_pandas().read_parquet(path, engine="pyarrow", columns=columns)
-
-
 def _arrow_columns(path: Path) -> list[str]:
     with _arrow_file(path) as file:
         return _named_columns(file.schema)
@@ -163,9 +144,13 @@ def _arrow_file(path: Path, fields: list[int] | None = None) -> Any:
         ) from error
 
 
-def _arrow_frame(path: Path, columns: list[str], *_: Any) -> Any:
-    with progress.bar("reading columns", None):
-        return import_pandas().read_feather(path, columns=columns)
+def _frame_by(reader: str) -> Callable[..., Any]:
+    def frame(path: Path, columns: list[str], *_: Any) -> Any:
+        import_pyarrow()
+        with progress.bar("reading columns", None):
+            return getattr(import_pandas(), reader)(path, columns=columns)
+
+    return frame
 
 
 def _named_columns(schema: Any) -> list[str]:
@@ -194,11 +179,12 @@ class _Format:
 
 
 _CSV = _Format("a CSV file", csv_files.columns, csv_files.batches, csv_files.frame)
-_ARROW = _Format("an Arrow file", _arrow_columns, _arrow_batches, _arrow_frame)
+_ARROW = _Format("an Arrow file", _arrow_columns, _arrow_batches, _frame_by("read_feather"))
+_PARQUET = _Format("a Parquet file", _parquet_columns, _parquet_batches, _frame_by("read_parquet"))
 _FORMATS = {
     ".csv": _CSV,
     ".csv.gz": _CSV,
-    ".parquet": _Format("a Parquet file", _parquet_columns, _parquet_batches, _parquet_frame),
+    ".parquet": _PARQUET,
     ".arrow": _ARROW,
     ".feather": _ARROW,
 }

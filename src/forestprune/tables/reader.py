@@ -76,16 +76,6 @@ class Reader:
     def _read_numbers(self, table: Table, names: list[str], shares: Shares | None) -> list[Rows]:
         """Return rows that are numbers only. They are never there twice, or as text."""
         matrix = GrowingMatrix(len(names), np.dtype(self.features.dtype))
-        others = self._gather(table, names, matrix)
-        release_memory()
-        whole = {name: _complete(column, name, table.path) for name, column in others.items()}
-        parts = _parts(shares, len(matrix), table.path)
-        return self._rows(matrix.divide(parts), whole, parts)
-
-    def _gather(
-        self, table: Table, names: list[str], matrix: GrowingMatrix
-    ) -> dict[str, NDArray[np.float64]]:
-        """Let the features of all rows go into a matrix; return the other columns."""
         wanted, count = [*names, *self._others], len(names)
         others: dict[str, list[NDArray[np.float64]]] = {name: [] for name in self._others}
         reasons = [_NO_CATEGORIES] * count + [""] * len(others)
@@ -98,15 +88,23 @@ class Reader:
             matrix.append(columns[:count])
             for parts, column in zip(others.values(), columns[count:], strict=True):
                 parts.append(column.copy())  # else all of the batch might be kept with it
-        return {name: np.concatenate(parts) for name, parts in others.items()}
+        release_memory()
+        whole = {name: np.concatenate(column) for name, column in others.items()}
+        return self._rows(table.path, matrix.divide, whole, len(matrix), shares)
 
     def _rows(
         self,
-        tables: Sequence[Any],
+        path: Path,
+        divide: Callable[[Parts], Sequence[Any]],
         others: dict[str, NDArray[np.float64]],
-        parts: Parts,
+        n_rows: int,
+        shares: Shares | None,
     ) -> list[Rows]:
         """Put features and the other columns together, part by part."""
+        for name, column in others.items():
+            _check_complete(column, name, path)
+        parts: Parts = [None] if shares is None else shares.parts(n_rows, path)
+        tables = divide(parts)
         y = [others[name] for name in self.targets]
         target = np.column_stack(y) if len(y) > 1 else y[0] if y else None
         weight = None if self.weight is None else others[self.weight]
@@ -127,18 +125,18 @@ class Reader:
             if known and all(isinstance(category, str) for category in known)
         }
         frame = table.frame([*names, *self._others], texts, self.decimal)
-        whole = {
-            name: _complete(
-                _numbers(numbers_of_series, frame[name], name, table.path), name, table.path
-            )
+        others = {
+            name: _numbers(numbers_of_series, frame[name], name, table.path)
             for name in self._others
         }
         features = self._typed(frame, names, table.path)
-        parts = _parts(shares, len(frame), table.path)
-        tables = [features if part is None else features.iloc[part] for part in parts]
-        if self.features.dtype is None and self.features.names is None:
-            tables = [part.to_numpy() for part in tables]
-        return self._rows(tables, whole, parts)
+        nameless = self.features.dtype is None and self.features.names is None
+
+        def divide(parts: Parts) -> list[Any]:
+            tables = [features if part is None else features.iloc[part] for part in parts]
+            return [part.to_numpy() for part in tables] if nameless else tables
+
+        return self._rows(table.path, divide, others, len(frame), shares)
 
     def _typed(self, frame: Any, names: list[str], path: Path) -> Any:
         """Return features in which categories are marked as such, and all else are numbers."""
@@ -219,10 +217,6 @@ def _check_seen(column: Any, known: Sequence[Any], path: Path) -> None:
     )
 
 
-def _parts(shares: Shares | None, n_rows: int, path: Path) -> Parts:
-    return [None] if shares is None else shares.parts(n_rows, path)
-
-
 def _taken(column: NDArray[np.float64] | None, part: NDArray[np.intp] | None) -> Any:
     return column if column is None or part is None else column[part]
 
@@ -258,12 +252,11 @@ def _mark_meant(entry: str) -> str:
     return ""
 
 
-def _complete(numbers: NDArray[np.float64], name: str, path: Path) -> NDArray[np.float64]:
-    """Return a target, or weights, in which no number is missing."""
+def _check_complete(numbers: NDArray[np.float64], name: str, path: Path) -> None:
+    """Refuse a target, or weights, in which a number is missing."""
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise TableError(
             f"Column {name!r} of {path} must have a finite number in each row, but {bad.size:,} "
             f"have none; the first is row {bad[0] + 1:,}. Remove these rows, or fill them."
         )
-    return numbers
