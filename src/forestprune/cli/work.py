@@ -21,17 +21,8 @@ Less than that can be chance: of the wines that the package has, a quarter are t
 class Work:
     """A model, the rows to prune it with, and rows to choose by if there are any.
 
-    Attributes
-    ----------
-    source : Source
-    rows : Rows
-    held_out : Rows or None
-    division : Division
-        Where those held out come from.
-    targets : sequence of str
-        The columns to predict; none for the model's own predictions.
-    repeated : int
-        How many rows of a file of their own are among those to prune with, too.
+    `targets` are the columns to predict, none for the model's own predictions; `repeated` is how
+    many rows of a validation file are among those to prune with, too.
     """
 
     source: "Source"

@@ -5,7 +5,7 @@ import gzip
 import importlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -90,6 +90,9 @@ def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]], dec
     for _ in batches(path, [0]):
         pass  # given columns to look for, pandas does not mind rows that are too long
     pandas = import_pandas()
+    # To the last digit, else rows may go another way; later versions do so unasked, and complain.
+    asked = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
+    exactly = {"float_precision": "round_trip"} if asked else {}
     with (
         _opened(path) as (file, raw),
         progress.bar("reading columns", path.stat().st_size) as show,
@@ -109,16 +112,9 @@ def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]], dec
                 name: [word for word in MISSING_WORDS if word not in texts.get(name, ())]
                 for name in wanted
             },
-            **_exactly(pandas),
+            **exactly,
             encoding="utf-8-sig",
         )
-
-
-def _exactly(pandas: Any) -> dict[str, str]:
-    """Return what makes pandas read numbers to the last digit: else rows may go another way."""
-    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
-    # Later versions always do, and do not like to be asked.
-    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
 
 @contextmanager
@@ -177,17 +173,11 @@ def _not_utf8(path: Path, why: str = "") -> TableError:
 def _refuse_lengths(path: Path, header: _Header) -> None:
     """Say which row is the first that is too long or too short, if there is one."""
     expected = len(header.names)
-    with _opened(path) as (file, _):
+    with _opened(path) as (file, _), suppress(csv.Error):
         lines = (line.decode("utf-8", errors="replace") for line in _ended_anyhow(file))
         reader = csv.reader(lines, delimiter=header.separator)
         begun = 1
-        while True:
-            try:
-                row = next(reader, None)
-            except csv.Error:
-                return
-            if row is None:
-                return
+        for row in reader:
             if row and len(row) != expected:
                 raise TableError(
                     f"{path} could not be read as a CSV file: its first line names {expected} "
