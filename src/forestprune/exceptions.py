@@ -23,7 +23,7 @@ _OPTION = re.compile(r"\{\{|\}\}|\{(\w+)(?:=([^{}]*))?\}")
 
 
 class OptionError(ForestPruneError, ValueError):
-    """Options cannot be heeded as they are given.
+    """Options are wrong, or do not go together.
 
     In the message ``{max_nodes}`` stands for an option and ``{rule='subtree'}`` for one with a
     value; :func:`named` writes the latter. Who has other names for options, as the command line has

@@ -114,7 +114,7 @@ def _documented(cls: type) -> type:
 @_documented
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How small the model shall be. All are keyword arguments of `prune`."""
+    """How small the model is to be. All are keyword arguments of `prune`."""
 
     max_nodes: Annotated[
         int | None, About("Nodes at most, roots and leaves included.", group=SIZE, least=3)
@@ -311,11 +311,11 @@ class Options:
         return list(given) if several or getattr(given, "ndim", False) else [given]
 
     def _check_rule(self) -> None:
-        """Refuse options that the rule cannot heed."""
+        """Refuse options that do not go with the rule."""
         if self.shrinkage is not None and not self.new_values:
             raise OptionError(
-                f"{named('shrinkage', self.shrinkage)} is about new values of leaves, but none are "
-                "given: use it with {refit=True} ({rule='subtree'}) or {polish='leaf'}."
+                f"{named('shrinkage', self.shrinkage)} is for new values of leaves, but they get "
+                "none: use it with {refit=True} ({rule='subtree'}) or {polish='leaf'}."
             )
         if self.rule == "layer" and self.refit:
             raise OptionError(

@@ -86,6 +86,7 @@ def test_path_with_nothing_held_out_and_options(shop, friedman, tmp_path):
         (["--csv", "p.txt"], r"p\.txt must end in \.csv"),
         (["--save", "p.joblib"], r"p\.joblib must end in \.npz"),
         (["--max-trees", 2], "--max-trees needs --polish subset"),
+        (["--shrinkage", 2, "--shrinkage", 3], "--shrinkage can be given once"),
     ],
 )
 def test_path_that_is_called_wrongly(options, match, tmp_path):

@@ -54,7 +54,7 @@ def test_a_result_that_cannot_be_printed(shop, tmp_path):
         code, _, stderr = run(*command, "--json", stdout=full)
     assert code == 1
     assert stderr.splitlines()[-1] == (
-        "forestprune: what came out could not be printed: No space left on device. "
+        "forestprune: the result could not be printed: No space left on device. "
         f"But {out} was written."
     )
     assert "Traceback" not in stderr

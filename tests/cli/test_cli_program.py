@@ -31,7 +31,7 @@ def test_help_and_version():
 
 def test_help_says_what_the_program_ends_with():
     text = " ".join(call("--help").stdout.replace("│", " ").split())
-    assert "0 if all went well, 1 if not, 2 if it was called wrongly, 130 if it was stopped" in text
+    assert "0 if all went well, 1 if not, 2 if the call was wrong, 130 if interrupted" in text
 
 
 @pytest.mark.parametrize(

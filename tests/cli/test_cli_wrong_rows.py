@@ -100,7 +100,7 @@ def test_points_are_no_decimal_commas(shop, tmp_path):
     rows = tmp_path / "rows.parquet"
     pd.read_csv(shop / "rows.csv").to_parquet(rows)
     args = ["prune", shop / RF, rows, "--target", "y", "-o", tmp_path / "s.npz", "--decimal", ","]
-    fails(tmp_path, *args, match="--decimal is for CSV files, and rows.parquet is none", code=2)
+    fails(tmp_path, *args, match="--decimal is for CSV files, but rows.parquet is not one", code=2)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,13 @@ def test_arrow_streams_are_no_files(shop, tmp_path):
     with arrow.ipc.new_stream(str(tmp_path / "rows.arrow"), table.schema) as stream:
         stream.write_table(table)
     args = ["prune", shop / RF, tmp_path / "rows.arrow", "--target", "y"]
-    fails(tmp_path, *args, "-o", tmp_path / "s.npz", match="or a stream. Write it with")
+    fails(
+        tmp_path,
+        *args,
+        "-o",
+        tmp_path / "s.npz",
+        match="it is not one, or it is a stream. Write it with",
+    )
 
 
 def test_times_beyond_python_are_no_numbers(shop, tmp_path):

@@ -167,3 +167,19 @@ def test_rows_that_are_handed_over_are_forgotten(kind):
     np.testing.assert_array_equal(np.asarray(rows.X), X[::2])  # at most 2,000 of them
     del given, taken
     assert here() is None
+
+
+def test_errors_name_options_as_data_and_leave_names_alone(tmp_path):
+    rows = tmp_path / "{rule}.csv"
+    rows.write_text("a,{max_nodes},y\n1,2,3\n")
+    with pytest.raises(TableError) as caught:
+        Reader(Features(None, 1, "float64"), ["y"], None).read(rows)
+    assert caught.value.options == ("ignored",)
+    assert "{rule}.csv has 2 columns besides 'y': 'a', '{max_nodes}'." in str(caught.value)
+    assert str(caught.value).endswith("Leave the others out with ignored.")
+    rows.write_text("a;y\n1,5;3\n")
+    with pytest.raises(TableError, match="Give decimal=',' if that is a decimal comma"):
+        Reader(Features(["a"], 1, "float64"), ["y"], None).read(rows)
+    rows.write_text("a,y\n1,3\n")
+    with pytest.raises(TableError, match="of them: give more, or held_out=0"):
+        Reader(Features(["a"], 1, "float64"), ["y"], None).read(rows, Shares(0.5, 0))

@@ -1,7 +1,7 @@
 """The program: its commands, and what it does with calls that it cannot understand."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -21,18 +21,10 @@ from forestprune.cli.report import report
 class Program(TyperGroup):
     """The commands together. A wrong call gets one line, as any other error does."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run a command and end the process, if that is wanted."""
         try:
-            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            code = super().main(*args, standalone_mode=False, **extra)  # type: ignore[misc]
         except typer.Abort:
             code = INTERRUPTED
         except Exception as error:
@@ -59,8 +51,8 @@ app = typer.Typer(
     cls=Program,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog="Ends with 0 if all went well, 1 if not, 2 if it was called wrongly, 130 if it was "
-    "stopped. Errors are one line on stderr, results alone go to stdout.",
+    epilog="Exit status: 0 if all went well, 1 if not, 2 if the call was wrong, 130 if "
+    "interrupted. An error is one line on stderr; only results go to stdout.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -31,14 +31,14 @@ def bench(
     ] = 4000,
     trees: Annotated[int, typer.Option(min=1, metavar="N", help="Trees of each model.")] = 100,
     nodes: Annotated[
-        int, typer.Option(min=3, metavar="N", help="What models are pruned to.")
+        int, typer.Option(min=3, metavar="N", help="Nodes that models are pruned to.")
     ] = 500,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure on generated data what it takes to read, prune and export models, and what it gains.
 
-    Models of each library that is installed, all on one core but for the pruning.
+    One model of each library that is installed; all run on one core, except the pruning.
     """
     output = Output(as_json=json, quiet=quiet)
     with output.working():

@@ -19,7 +19,7 @@ def demo(
     ] = Path("forestprune-demo"),
     force: Force = False,
 ) -> None:
-    """Fit models to bundled data, prune them to a few sizes, show what that costs; and a report."""
+    """Fit models to bundled data, prune them to a few sizes, and report what that costs."""
     with Output().working(prints=True):
         check_new_folder(out)
         for name in ("path.png", "report.html"):

@@ -121,6 +121,11 @@ def interrupted(written: Sequence[Path]) -> typer.Exit:
     # The line of the terminal has ^C on it.
     if sys.stderr.isatty():
         typer.echo(err=True)
-    files = " and ".join(map(str, written)) or "nothing"
-    say(f"stopped; {files} {'were' if len(written) > 1 else 'was'} written.")
+    say(f"stopped; {were_written(written) or 'nothing was written'}.")
     return typer.Exit(INTERRUPTED)
+
+
+def were_written(files: Sequence[Path]) -> str:
+    """Return that some files were written, if any were."""
+    verb = "were" if len(files) > 1 else "was"
+    return f"{' and '.join(map(str, files))} {verb} written" if files else ""

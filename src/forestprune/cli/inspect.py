@@ -32,7 +32,7 @@ def inspect(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say what is in a model file: its class, its size, how deep its trees are; or all of it."""
+    """Show what is in a model file: its class, its size, the depths of its trees; or all of it."""
     output = Output(as_json=json, quiet=quiet)
     with output.working():
         if quiet and read_as is not None:

@@ -33,7 +33,7 @@ def read_source(path: Path, *, trust: bool) -> "Source":
             f"{path} is a pickle, and loading one can run any code that is in it. If you know who "
             "wrote it, add --trust."
         )
-    # One who looks for a fault wants to see it where it happens.
+    # Tracebacks should begin where the fault is.
     fault = None if debugging() else fault_of(path, _read, describe)
     if fault is not None:
         raise CommandError(fault)
@@ -146,6 +146,6 @@ def write_small(small: "PrunedForest", path: Path, *, force: bool) -> None:
     """Write a pruned model in the format that the name of the file says."""
     from forestprune.forest import registry
 
-    check_new_file(path, force=force)  # it may have come about meanwhile
+    check_new_file(path, force=force)  # it may exist by now
     with writing(path), silent_libraries(), progress.bar("writing the model", None):
         registry.save_model(small.forest if path.suffix == ".npz" else small.to_native(), path)

@@ -85,7 +85,8 @@ DataFile = Annotated[
     ),
 ]
 Trust = Annotated[
-    bool, _data("", "Load a pickle. It can run any code: know who wrote it.", "--trust")
+    bool,
+    _data("", "Load a pickle, which can run any code: only if you trust its author.", "--trust"),
 ]
 Json = Annotated[bool, _switch("Print one JSON object to stdout.", "--json", panel=OUTPUT)]
 Quiet = Annotated[bool, _switch("Print nothing but errors.", "--quiet", "-q", panel=OUTPUT)]
@@ -190,7 +191,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Size:
-    """How small the model shall be."""
+    """How small the model is to be."""
 
     max_nodes: Annotated[int | None, option("max_nodes")] = None
     max_trees: Annotated[int | None, option("max_trees")] = None
@@ -233,12 +234,12 @@ class Size:
             )
         if by_quality and not division:
             raise WrongCallError(
-                f"{spelled(by_quality[0])} needs rows to choose by: not --holdout 0."
+                f"{spelled(by_quality[0])} needs rows to choose by: leave --holdout 0 out."
             )
         several = options.shrinkage is not None and len(options.shrinkages) > 1
         if several and (self.alpha is not None or not division):
             raise WrongCallError(
-                "--shrinkage can be repeated only where rows that are held out choose: not with "
+                "--shrinkage can be repeated only if rows that are held out choose: not with "
                 "--alpha or --holdout 0."
             )
 

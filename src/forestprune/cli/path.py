@@ -88,7 +88,7 @@ def path(
         output.note(doubt(task, score))
         points = _points(found)
         for each in written:
-            models.check_new_file(each, force=printing.force)  # it may have come about meanwhile
+            models.check_new_file(each, force=printing.force)  # it may exist by now
             if each is csv:
                 _write_csv(each, points)
             else:

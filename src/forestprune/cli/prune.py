@@ -22,12 +22,12 @@ def prune(
     printing: Printing,
     report: Annotated[
         Path | None,
-        taking("FILE.html", "Write a page about it, with the whole trade-off.", panel=OUTPUT),
+        taking("FILE.html", "Write a report, with the whole trade-off.", panel=OUTPUT),
     ] = None,
 ) -> None:
     """Prune a model to a budget, and write a model of the same class.
 
-    Without a budget, what does best on the rows held out is taken.
+    Without a budget, the model that does best on the rows held out is taken.
     """
     output = printing.output()
     with output.working():

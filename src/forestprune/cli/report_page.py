@@ -68,7 +68,7 @@ def write_report(
         caution=work.caution,
         call=partial(_another, asked, small),
     )
-    check_new_file(page, force=force)  # it may have come about meanwhile
+    check_new_file(page, force=force)  # it may exist by now
     shown = work.rows if work.held_out is None else work.held_out
     summary = summarise(path, place, about, shown.X)
     with writing(page):
@@ -103,7 +103,7 @@ def _another(asked: Asked, small: Path | None, nodes: int, shrinkage: float | No
 def _words(command: str, files: Files, out: str, *groups: Any) -> list[str]:
     """Return how to call a command with the options of some groups that are not the default.
 
-    Files have their names only: where they are is nobody else's concern.
+    Files are given by name only, since others have them elsewhere.
     """
     words = ["forestprune", command, files.model.name, files.data.name, "--out", out]
     for group in (files, *groups):

@@ -104,7 +104,7 @@ def scores(work: Work, small: "PrunedForest") -> tuple[float | None, float | Non
 
 
 def doubt(work: Work, full_score: float | None) -> str | None:
-    """Return what to say of a model that does strangely on the rows it shall be compared on."""
+    """Return what to say of a model that does strangely on the rows held out."""
     if full_score is None or not work.targets:
         return None
     if full_score < 0.0:
@@ -143,7 +143,7 @@ def _score(target: Any, predicted: Any, weight: Any) -> float:
 
 
 def table(document: dict[str, Any]) -> "Table":
-    """Return what came of pruning, as people like to see it."""
+    """Return what came of pruning, as a table for people."""
     from rich.table import Table
 
     full, small = document["full"], document["small"]

@@ -88,11 +88,11 @@ def check_tables(files: Files, data: Data) -> None:
 
     if is_table(files.model) and not is_table(files.data):
         raise WrongCallError(
-            f"MODEL comes first, then DATA, but {files.model.name} is a table: is it "
-            f"`{files.data.name} {files.model.name}` that is meant?"
+            f"MODEL comes first, then DATA, but {files.model.name} is a table: is "
+            f"`{files.data.name} {files.model.name}` meant?"
         )
     if not files.model.exists():
-        return  # which is what to complain of first
+        return  # reading it says so
     tables = [file for file in (files.data, data.validation) if file is not None]
     are_csv = [check_table(file) for file in tables]
     if len(tables) == 2 and files.data.samefile(tables[1]):
@@ -101,7 +101,7 @@ def check_tables(files: Files, data: Data) -> None:
             "model was not trained on, or leave it out."
         )
     if data.decimal != "." and not any(are_csv):
-        raise WrongCallError(f"--decimal is for CSV files, and {files.data.name} is none.")
+        raise WrongCallError(f"--decimal is for CSV files, but {files.data.name} is not one.")
 
 
 def prepare(source: "Source", files: Files, data: Data, division: Division) -> Work:

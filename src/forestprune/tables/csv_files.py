@@ -174,7 +174,7 @@ def _refuse_lengths(path: Path, header: _Header) -> None:
     """Say which row is the first that is too long or too short, if there is one."""
     expected = len(header.names)
     with _opened(path) as (file, _), suppress(csv.Error):
-        lines = (line.decode("utf-8", errors="replace") for line in _ended_anyhow(file))
+        lines = (line.decode("utf-8", errors="replace") for line in _any_lines(file))
         reader = csv.reader(lines, delimiter=header.separator)
         begun = 1
         for row in reader:
@@ -187,7 +187,7 @@ def _refuse_lengths(path: Path, header: _Header) -> None:
             begun = reader.line_num + 1
 
 
-def _ended_anyhow(file: IO[bytes]) -> Iterator[bytes]:
+def _any_lines(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of a file, whether they end as on Unix, on Windows or on old Macs."""
     for line in file:
         yield from line.splitlines(keepends=True)
@@ -198,7 +198,7 @@ class _Lines:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.taken = 0
-        self._lines = _ended_anyhow(file)
+        self._lines = _any_lines(file)
 
     def __iter__(self) -> "_Lines":
         return self

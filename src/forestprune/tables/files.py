@@ -139,8 +139,8 @@ def _arrow_file(path: Path, fields: list[int] | None = None) -> Any:
         return ipc.open_file(arrow.OSFile(str(path)), options=options)
     except arrow.ArrowInvalid as error:
         raise TableError(
-            f"{path} could not be read as an Arrow file: it is none, or a stream. Write it with "
-            "pyarrow.feather.write_feather, or as Parquet."
+            f"{path} could not be read as an Arrow file: it is not one, or it is a stream. Write "
+            "it with pyarrow.feather.write_feather, or as Parquet."
         ) from error
 
 

@@ -38,17 +38,9 @@ _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+\s*")  # which is refused only where 
 class Reader:
     """Reads rows for a model, from one file or several.
 
-    Attributes
-    ----------
-    features : Features
-    targets : sequence of str
-        Columns to predict; none to prune towards the model's own predictions.
-    weight : str or None
-        Column with the weights of rows.
-    ignored : sequence of str
-        Columns that are not features.
-    decimal : str
-        What stands before decimals in files in which numbers are written.
+    `targets` are the columns to predict, none to prune towards the model's own predictions;
+    `weight` is the column with the weights of rows, `ignored` are columns that are not features;
+    `decimal` is the decimal mark of CSV files.
     """
 
     features: Features
