@@ -114,6 +114,9 @@ class TableError(OptionError):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{escaped(message)} {hint}".rstrip())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OptionError.__new__, (type(self), *self.args)  # not escaped a second time
+
 
 class OutOfReachError(OptionError):
     """No model of a path is as small, or as good, as was asked for."""

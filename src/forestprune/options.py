@@ -47,19 +47,9 @@ SIZE, HOW, PAPER = "How small", "How to prune", "The paper's own"
 class About:
     """What is known of an option besides its type and default.
 
-    Attributes
-    ----------
-    help : str
-        One line.
-    more : str
-        What else there is to know.
-    unset : str
-        What None stands for, where that is the default.
-    group : str
-    kind : str
-        Its type in words, where these do not follow from the type.
-    least : float or None
-        The smallest number that is allowed.
+    One line of help, and what `more` there is to know; what None stands for, if it is the default
+    (`unset`); its group; its type in words, if these do not follow from the type (`kind`); the
+    smallest number that is allowed (`least`).
     """
 
     help: str

@@ -1,6 +1,7 @@
 """Tables from files: numbers in any dress, in pieces, in the precision of a model."""
 
 import gzip
+import pickle
 import weakref
 
 import numpy as np
@@ -175,6 +176,7 @@ def test_errors_name_options_as_data_and_leave_names_alone(tmp_path):
     with pytest.raises(TableError) as caught:
         Reader(Features(None, 1, "float64"), ["y"], None).read(rows)
     assert caught.value.options == ("ignored",)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     assert "{rule}.csv has 2 columns besides 'y': 'a', '{max_nodes}'." in str(caught.value)
     assert str(caught.value).endswith("Leave the others out with ignored.")
     rows.write_text("a;y\n1,5;3\n")

@@ -121,6 +121,6 @@ class Output:
 
 def describe_warning(message: Warning | str) -> str:
     """Return the first line of a warning, with options as they are given here."""
-    text = message.args[0] if isinstance(message, Warning) and message.args else message
-    words = text.rendered(flag) if isinstance(text, OptionText) else str(text)
+    text = message.args[0] if isinstance(message, Warning) and message.args else None
+    words = text.rendered(flag) if isinstance(text, OptionText) else str(message)
     return first_line(words) or "a warning without words"
