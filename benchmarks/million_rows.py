@@ -29,7 +29,7 @@ PHASES = {
     "read the model": ("forestprune.cli.models", "read_source"),
     "read the rows": ("forestprune.cli.work", "prepare"),
     "route rows": ("forestprune.select.opening", "encode"),
-    "score": ("forestprune.cli.scores", "scores"),
+    "score": ("forestprune.cli.summary", "scores"),
     "write": ("forestprune.cli.models", "write_small"),
 }
 """Functions that are timed. Pruning is the rest: to wrap it would hold the rows it lets go of."""
@@ -51,8 +51,6 @@ def timed(name, call):
 for name, (module, function) in phases.items():
     found = importlib.import_module(module)
     setattr(found, function, timed(name, getattr(found, function)))
-import forestprune.cli.groups as command
-command.prepare = sys.modules["forestprune.cli.work"].prepare
 def peak():
     lines = open("/proc/self/status").read().splitlines()
     return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))

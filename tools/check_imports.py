@@ -30,6 +30,8 @@ TABLE = [
     "estimators",
     "datasets",
     "demo",
+    "bench",
+    "tables",
     "cli",
     "__main__",
     "__init__",

@@ -8,16 +8,16 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
 from types import NoneType
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from typer.main import get_command
 from typer.models import ArgumentInfo, OptionInfo
 
 from forestprune.cli.app import app
-from forestprune.cli.arguments import HOW, PRINT, ROWS, SIZE
+from forestprune.cli.parameters import DATA, OUTPUT
+from forestprune.options import HOW, PAPER, SIZE
 
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
 BEGIN = "<!-- written by tools/command_line_page.py from here -->"
@@ -60,7 +60,7 @@ def options(callback: Any, spelling: dict[str, list[str]]) -> Iterator[str]:
     """Return a table for each group of options, in their order."""
     hints = get_type_hints(callback, include_extras=True)
     groups: dict[str, list[str]] = {
-        heading: [] for heading in ("Arguments", SIZE, ROWS, HOW, PRINT)
+        heading: [] for heading in ("Arguments", SIZE, DATA, HOW, PAPER, OUTPUT)
     }
     for parameter in inspect.signature(callback).parameters.values():
         kind, info = get_args(hints[parameter.name])
@@ -81,21 +81,20 @@ def options(callback: Any, spelling: dict[str, list[str]]) -> Iterator[str]:
 def option(parameter: inspect.Parameter, kind: Any, info: OptionInfo, names: list[str]) -> str:
     """Return the line of a table for one option."""
     shown_names = ", ".join(f"`{name}`" for name in names)
-    kinds = [entry for entry in (get_args(kind) or (kind,)) if entry is not NoneType]
-    inner = (get_args(kinds[0]) or (kinds[0],))[0]
+    options = [kind] if get_origin(kind) is Literal else get_args(kind) or [kind]
+    first = next(entry for entry in options if entry is not NoneType)
+    is_choice = get_origin(first) is Literal
+    inner = first if is_choice else (get_args(first) or [first])[0]
     notes = []
     if parameter.default is parameter.empty:
         notes.append("Required.")
     elif parameter.default is not None and inner is not bool:
-        shown = (
-            parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
-        )
-        notes.append(f"Default: `{shown}`.")
+        notes.append(f"Default: `{parameter.default}`.")
     limits = limits_of(info)
     if limits:
         notes.append(f"{limits}.")
     if inner is not bool:
-        choices = [f"`{c.value}`" for c in inner] if issubclass(inner, Enum) else []
+        choices = [f"`{choice}`" for choice in get_args(inner)] if is_choice else []
         shown_names += " " + (" or ".join(choices) or f"`{info.metavar or NAMES[inner]}`")
     return f"| {shown_names} | {' '.join([as_code(info.help or ''), *notes])} |"
 

@@ -1,179 +1,343 @@
-"""How to prune: the options that every way to call the package shares."""
+"""The options: their names, types, defaults and texts, for every way to call the package.
 
+This is the one place where they are declared. Choices are those of an option's type. In texts,
+``{name}`` stands for another option: Python and the command line spell them differently.
+"""
+
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Literal, cast
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
-import numpy as np
-from numpy.typing import ArrayLike
+from forestprune.exceptions import OptionError, OptionText, escaped, named
 
+if TYPE_CHECKING:  # the command line says what options there are before numpy is loaded
+    from numpy.typing import ArrayLike
+
+Rule = Literal["subtree", "layer"]
 Joint = Literal["ridge", "subset"]
 Polish = Literal["ridge", "subset", "leaf"]
-Rule = Literal["layer", "subtree"]
-Weighting = Literal["node", "depth"] | ArrayLike
+NamedWeighting = Literal["node", "depth"]
+Weighting: TypeAlias = "NamedWeighting | ArrayLike"
+LocalSearch = Literal["random", "correlated"]
+SubsetSolver = Literal["heuristic", "scip", "gurobi"]
 
 SHRINKAGES = (100.0, 10.0, 1000.0)
 """What shrinkage is chosen from; the first where there is nothing to choose by."""
 
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "rule": ("subtree", "layer"),
-    "refit": (None, True, False),
-    "joint": (None, "ridge", "subset"),
-    "polish": (None, "ridge", "subset", "leaf"),
-    "local_search": (True, False, "random", "correlated"),
-    "solver": ("heuristic", "scip", "gurobi"),
-}
+SIZE, HOW, PAPER = "How small", "How to prune", "The paper's own"
+"""Groups of options: those that matter to everybody come first."""
 
 
-_ASKED = (
-    *("alpha", "max_nodes", "max_trees", "max_depth", "max_bytes", "tolerance"),
-    *("one_standard_error", "n_alphas", "X_val", "y_val", "sample_weight", "sample_weight_val"),
-)
-"""Other names that may be meant."""
+@dataclass(frozen=True)
+class About:
+    """What is known of an option besides its type and default.
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Options:
-    """How to prune. All are keyword arguments of `prune`, `prune_path` and the estimators.
-
-    Parameters
-    ----------
-    rule : "subtree" or "layer"
-        How one tree is pruned: "subtree" keeps any part of it that hangs together from the root;
-        "layer" cuts it at a depth, as in the paper.
-    refit : bool or None
-        Whether leaves get new values along with their choice. None: with the rule "subtree" they
-        do, with "layer" they cannot (but see `polish`).
-    shrinkage : float, list of float or None
-        How strongly new values of leaves (`refit`, or ``polish="leaf"``) are drawn to those that
-        the nodes have in the original, in rows: a leaf with as many rows, or as much of their
-        weight, goes half of the way. 0 leaves them free, which overfits noisy data. From a list,
-        validation rows or folds choose. None: 100; where `prune` has validation rows, or an
-        estimator rows or folds to choose by, the best of 10, 100 and 1000. Weights of rows count
-        as repetitions; if yours sum to 1, give a shrinkage to match.
-    weighting : "node", "depth" or array-like
-        What keeping a layer of a tree costs. "node": its number of nodes; gives the smallest
-        models. "depth": 1; gives fewer trees. Or your own costs, not negative: an array of shape
-        (n_trees, max_depth), one a layer below the root, or (n_nodes,), one a node of the
-        ``Forest``, where roots count for nothing. The rule "subtree" takes "node" or one a node.
-    joint : None, "ridge" or "subset"
-        Choose the weight of each tree along with its depth (section 3.4 of the paper), with a
-        penalty on the squares of the weights or on their number. None leaves the weights at 1.
-    alpha2 : float
-        Penalty of the weights, for `joint` and `polish`; it has no unit. For "ridge" relative to
-        the size of each tree's contribution; for "subset" the share of the target's variance that
-        a tree must explain to be kept.
-    polish : None, "ridge", "subset" or "leaf"
-        Refit the weights of the trees once they are pruned, and the intercept. "ridge" reweights
-        all of them; "subset" keeps the best `max_trees`, or, without that, those worth `alpha2`;
-        "leaf" refits the values of all their leaves.
-    local_search : bool, "random" or "correlated"
-        Try to get out of solutions that no single tree can improve. True: the most promising moves,
-        deterministically. "random": as in the paper, drop a random tree and let the first absent
-        one in. "correlated": the same, but in comes the tree most correlated with the residual.
-        For the rule "layer"; subtrees have so many neighbours that there is no need.
-    max_iter : int
-        Sweeps over all trees at most, for each alpha; a local search has as many for each move.
-    solver : "heuristic", "scip" or "gurobi"
-        How the best subset is found: by iterative hard thresholding and swaps, or exactly by
-        mixed-integer programming (``pip install pyscipopt``, or ``gurobipy``).
-    time_limit : float
-        Seconds for an exact solver, for each model that it polishes: on a path that is each point.
-    random_state : int, RandomState or None
-        For the random local search.
-    n_jobs : int or None
-        Threads; None takes every core.
+    One line of help, and what `more` there is to know; what None stands for, if it is the default
+    (`unset`); its group; its type in words, if these do not follow from the type (`kind`); the
+    smallest number that is allowed (`least`).
     """
 
-    rule: Rule = "subtree"
-    refit: bool | None = None
-    shrinkage: float | Sequence[float] | None = None
-    weighting: Weighting = "node"
-    joint: Joint | None = None
-    alpha2: float = 0.01
-    polish: Polish | None = None
-    local_search: bool | Literal["random", "correlated"] = True
-    max_iter: int = 1000
-    solver: Literal["heuristic", "scip", "gurobi"] = "heuristic"
-    time_limit: float = 60.0
-    random_state: Any = None
-    n_jobs: int | None = None
+    help: str
+    more: str = ""
+    unset: str = ""
+    group: str = HOW
+    kind: str = ""
+    least: float | None = None
+
+
+def choices(kind: Any) -> tuple[Any, ...]:
+    """Return all values that a type allows, or none if they cannot be listed."""
+    if kind in (NoneType, bool):
+        return (None,) if kind is NoneType else (True, False)
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        parts = [choices(part) for part in get_args(kind)]
+        found = [choice for part in parts for choice in part] if all(parts) else []
+        return tuple(sorted(found, key=lambda choice: choice is not None))
+    return ()
+
+
+def _spelled(kind: Any) -> list[str]:
+    """Return the types of an option in the words of docstrings."""
+    if get_origin(kind) is Literal:
+        return [f'"{choice}"' for choice in get_args(kind)]
+    if get_origin(kind) in (Union, UnionType):
+        return [word for part in get_args(kind) for word in _spelled(part)]
+    if get_origin(kind) is not None:
+        return [f"list of {_spelled(get_args(kind)[0])[0]}"]
+    return ["None" if kind is NoneType else kind.__name__]
+
+
+def _documented(cls: type) -> type:
+    """Add the parameters of a dataclass of options to its docstring."""
+    lines = ["", "", "Parameters", "----------"]
+    for each in fields(cls):
+        kind, text = get_args(each.type)
+        unset = f"None: {text.unset}." if text.unset else ""
+        words = " ".join(filter(None, (text.help, text.more, unset)))
+        as_code = OptionText(words).rendered(
+            lambda name, value: f"`{name}`" if value is None else f"``{name}={value}``"
+        )
+        *others, last = [text.kind] if text.kind else _spelled(kind)
+        lines.append(f"{each.name} : {' or '.join(filter(None, [', '.join(others), last]))}")
+        lines += textwrap.wrap(as_code, 92, initial_indent="    ", subsequent_indent="    ")
+    cls.__doc__ = f"{cls.__doc__}{textwrap.indent(chr(10).join(lines), '    ').rstrip()}\n    "
+    return cls
+
+
+@_documented
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How small the model is to be. All are keyword arguments of `prune`."""
+
+    max_nodes: Annotated[
+        int | None, About("Nodes at most, roots and leaves included.", group=SIZE, least=3)
+    ] = None
+    max_trees: Annotated[
+        int | None,
+        About(
+            "Trees at most.",
+            'With ``polish="subset"``, how many trees to pick.',
+            group=SIZE,
+            least=1,
+        ),
+    ] = None
+    max_bytes: Annotated[int | None, About("Size of the file at most.", group=SIZE, least=1)] = None
+    max_depth: Annotated[
+        int | None,
+        About("Depth of every tree at most; goes with all the others.", group=SIZE, least=1),
+    ] = None
+    alpha: Annotated[
+        float | None,
+        About(
+            "What keeping everything costs, in units of the target's variance.", group=SIZE, least=0
+        ),
+    ] = None
+    tolerance: Annotated[
+        float | None,
+        About(
+            "The smallest model that loses no more R squared than this on validation rows.",
+            group=SIZE,
+            least=0,
+        ),
+    ] = None
+    one_standard_error: Annotated[
+        bool,
+        About(
+            "The smallest model within one standard error of the best on validation rows.",
+            group=SIZE,
+        ),
+    ] = False
+    n_alphas: Annotated[int, About("Points of the path.", group=SIZE, least=1)] = 100
+
+
+@_documented
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Options:
+    """How to prune. All are keyword arguments of `prune`, `prune_path` and the estimators."""
+
+    rule: Annotated[
+        Rule,
+        About(
+            "Keep any part of a tree from its root on, or cut trees at depths.",
+            "The latter is the rule of the paper.",
+        ),
+    ] = "subtree"
+    refit: Annotated[
+        bool | None,
+        About(
+            "Give leaves new values as they are chosen.",
+            'The rule "layer" cannot, but see {polish}.',
+            unset="with the rule subtree",
+        ),
+    ] = None
+    shrinkage: Annotated[
+        float | Sequence[float] | None,
+        About(
+            "How strongly new leaf values are drawn to the original ones, in rows; several, to "
+            "choose from.",
+            'New values come from {refit} or ``polish="leaf"``. A leaf with as many rows, or as '
+            "much of their weight, goes half of the way. 0 leaves them free, which overfits noisy "
+            "data. From a list, validation rows or folds choose. Weights of rows count as "
+            "repetitions; if yours sum to 1, give a shrinkage to match.",
+            unset="100, or the best of 10, 100 and 1000 where validation rows or folds choose",
+            least=0,
+        ),
+    ] = None
+    polish: Annotated[
+        Polish | None,
+        About(
+            "After pruning, refit the weights of the trees or the values of their leaves.",
+            'The intercept too. "ridge" reweights all trees; "subset" keeps the best {max_trees}, '
+            'or, without that, those worth {alpha2}; "leaf" refits the values of all leaves.',
+        ),
+    ] = None
+    weighting: Annotated[
+        Weighting,
+        About(
+            "What is charged for: nodes, or depth ({rule='layer'} only).",
+            '"node" gives the smallest models; "depth" charges 1 a layer and gives fewer trees. Or '
+            "your own costs, not negative: an array of shape (n_nodes,), one a node of the "
+            '``Forest``, where roots count for nothing; or, with the rule "layer", of shape '
+            "(n_trees, max_depth), one a layer below the root.",
+            kind='"node", "depth" or array-like',
+        ),
+    ] = "node"
+    max_iter: Annotated[
+        int,
+        About(
+            "Sweeps over all trees at most, for each alpha.",
+            "A local search has as many for each move.",
+            least=1,
+        ),
+    ] = 1000
+    n_jobs: Annotated[int | None, About("Threads to use.", unset="every core")] = None
+    joint: Annotated[
+        Joint | None,
+        About(
+            "Choose the weight of each tree along with its depth ({rule='layer'} only).",
+            "Section 3.4 of the paper, with a penalty on the squares of the weights or on their "
+            "number. None leaves the weights at 1.",
+            group=PAPER,
+        ),
+    ] = None
+    alpha2: Annotated[
+        float,
+        About(
+            "Penalty on the weights of trees, for {joint} and {polish}.",
+            'It has no unit: for "ridge" relative to the size of each tree\'s contribution, for '
+            '"subset" the share of the target\'s variance that a tree must explain to be kept.',
+            group=PAPER,
+            least=0,
+        ),
+    ] = 0.01
+    local_search: Annotated[
+        bool | LocalSearch,
+        About(
+            "How to get out of local optima (random, correlated: {rule='layer'} only).",
+            'True: the most promising moves, deterministically. "random": as in the paper, drop a '
+            'random tree and let the first absent one in. "correlated": the same, but in comes the '
+            "tree most correlated with the residual. Subtrees have so many neighbours that there "
+            "is no need.",
+            group=PAPER,
+        ),
+    ] = True
+    solver: Annotated[
+        SubsetSolver,
+        About(
+            "What finds the best subset of trees, for {polish='subset'}.",
+            "By iterative hard thresholding and swaps, or exactly by mixed-integer programming "
+            "(``pip install pyscipopt``, or ``gurobipy``).",
+            group=PAPER,
+        ),
+    ] = "heuristic"
+    time_limit: Annotated[
+        float,
+        About(
+            "Seconds for an exact solver, for each model that it polishes.",
+            "On a path that is each point.",
+            group=PAPER,
+            least=0.001,
+        ),
+    ] = 60.0
+    random_state: Annotated[
+        Any, About("For the random local search.", group=PAPER, kind="int, RandomState or None")
+    ] = None
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            listed = " or ".join(map(repr, choices))
-            require(name, getattr(self, name), listed, partial(_is_among, choices))
+        for each in fields(self):
+            allowed = choices(get_args(each.type)[0])
+            if allowed:
+                listed = " or ".join(map(repr, allowed))
+                require(each.name, getattr(self, each.name), listed, partial(_is_among, allowed))
         if isinstance(self.weighting, str):
-            listed = "'node', 'depth' or an array of costs"
-            require("weighting", self.weighting, listed, partial(_is_among, ("node", "depth")))
+            known = get_args(NamedWeighting)
+            listed = f"{', '.join(map(repr, known))} or an array of costs"
+            require("weighting", self.weighting, listed, partial(_is_among, known))
         require_number("alpha2", self.alpha2)
         for shrinkage in self.shrinkages:
             require("shrinkage", shrinkage, "a finite number, not negative, or a list", _is_number)
         if not self.shrinkages:
-            raise ValueError("shrinkage must be a number, or a list of at least one; got none.")
+            raise OptionError("{shrinkage} must be a number, or a list of at least one; got none.")
         self._check_rule()
         require("max_iter", self.max_iter, "a whole number, at least 1", partial(_is_count, 1))
-        require_number("time_limit", self.time_limit)
-        if self.time_limit == 0:
-            raise ValueError("time_limit must be positive, got 0.")
+        require("time_limit", self.time_limit, "a positive, finite number", _is_positive)
         if self.n_jobs is not None:
             require("n_jobs", self.n_jobs, "None or a whole number but 0", _is_job_count)
 
     @property
     def refits(self) -> bool:
-        """Whether leaves get new values along with their choice."""
+        """Whether leaves get new values as they are chosen."""
         return self.rule == "subtree" if self.refit is None else bool(self.refit)
 
     @property
     def new_values(self) -> bool:
-        """Whether leaves get new values at all, for which shrinkage is."""
+        """Whether leaves get new values at all, which is what shrinkage is for."""
         return self.refits or self.polish == "leaf"
 
     @property
     def shrinkages(self) -> list[Any]:
         """The values of `shrinkage` to choose from, if one can choose; else the first counts."""
-        if self.shrinkage is None:
+        given: Any = self.shrinkage
+        if given is None:
             return list(SHRINKAGES if self.new_values else SHRINKAGES[:1])
-        is_list = isinstance(self.shrinkage, (Sequence, np.ndarray)) and np.ndim(self.shrinkage)
-        return list(cast(Any, self.shrinkage)) if is_list else [self.shrinkage]
+        several = isinstance(given, Sequence) and not isinstance(given, str)
+        return list(given) if several or getattr(given, "ndim", False) else [given]
 
     def _check_rule(self) -> None:
-        """Refuse options that the rule cannot heed."""
+        """Refuse options that do not go with the rule."""
         if self.shrinkage is not None and not self.new_values:
-            raise ValueError(
-                f"shrinkage={self.shrinkage!r} is about new values of leaves, but none are given: "
-                "use it with refit=True (rule='subtree') or polish='leaf'."
+            raise OptionError(
+                f"{named('shrinkage', self.shrinkage)} is for new values of leaves, but they get "
+                "none: use it with {refit=True} ({rule='subtree'}) or {polish='leaf'}."
             )
         if self.rule == "layer" and self.refit:
-            raise ValueError(
-                "refit=True needs rule='subtree'. With rule='layer', polish='leaf' gives leaves "
-                "new values once the trees are cut."
+            raise OptionError(
+                "{refit=True} needs {rule='subtree'}. With {rule='layer'}, {polish='leaf'} gives "
+                "leaves new values once the trees are cut."
             )
-        if self.rule == "subtree" and self.joint is not None:
-            raise ValueError(
-                f"joint={self.joint!r} needs rule='layer'. With rule='subtree', refit=True gives "
-                "every leaf a value of its own, and polish='ridge' reweights the trees."
+        if self.rule != "subtree":
+            return
+        if self.joint is not None:
+            raise OptionError(
+                f"{named('joint', repr(self.joint))} needs {{rule='layer'}}. With "
+                "{rule='subtree'}, {refit=True} gives every leaf a value of its own, and "
+                "{polish='ridge'} reweights the trees."
             )
-        if self.rule == "subtree" and isinstance(self.weighting, str) and self.weighting != "node":
-            raise ValueError(
-                "weighting='depth' charges for whole layers, but rule='subtree' keeps parts of "
-                "them. Use weighting='node', or an array with one cost a node; or rule='layer'."
+        if isinstance(self.weighting, str) and self.weighting != "node":
+            raise OptionError(
+                "{weighting='depth'} charges for whole layers, but {rule='subtree'} keeps parts of "
+                "them. Use {weighting='node'}, or an array with one cost a node; or {rule='layer'}."
             )
-        if self.rule == "subtree" and isinstance(self.local_search, str):
-            raise ValueError(
-                f"local_search={self.local_search!r} needs rule='layer': it is about whole trees."
+        if isinstance(self.local_search, str):
+            raise OptionError(
+                f"{named('local_search', repr(self.local_search))} needs {{rule='layer'}}: it is "
+                "about whole trees."
             )
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Options":
-        """Return the options given by name; a name that is none of them is refused."""
-        known = [field.name for field in fields(cls)]
+        """Return the options given by name; unknown names are refused."""
+        known = [each.name for each in fields(cls)]
         unknown = sorted(set(given) - set(known))
         if unknown:
-            meant = get_close_matches(unknown[0], [*known, *_ASKED], 1)
+            meant = get_close_matches(unknown[0], [*known, *_ELSEWHERE], 1)
             hint = f" Is {meant[0]!r} meant?" if meant else ""
             raise TypeError(
                 f"There is no option {', '.join(map(repr, unknown))}.{hint} How to prune is said "
@@ -182,10 +346,30 @@ class Options:
         return cls(**given)
 
 
+TABLE = {each.name: each for table in (Size, Options) for each in fields(cast(Any, table))}
+"""All options, by their names."""
+
+_ELSEWHERE = (
+    *(each.name for each in fields(cast(Any, Size))),
+    *("X_val", "y_val", "sample_weight", "sample_weight_val"),
+)
+"""Keyword arguments of `prune` that say something else than how to prune."""
+
+
+def default(name: str) -> Any:
+    """Return the default of an option."""
+    return TABLE[name].default
+
+
+def about(name: str) -> About:
+    """Return what is known of an option besides its type and default."""
+    return cast(About, get_args(TABLE[name].type)[1])
+
+
 def require(name: str, value: Any, required: str, holds: Callable[[Any], bool]) -> None:
     """Raise an error that says what `name` must be, unless `holds(value)`."""
     if not holds(value):
-        raise ValueError(f"{name} must be {required}, got {value!r}.")
+        raise OptionError(f"{{{name}}} must be {required}, got {escaped(repr(value))}.")
 
 
 def require_number(name: str, value: Any) -> None:
@@ -211,16 +395,23 @@ def require_share(name: str, value: Any) -> None:
     require(name, value, "a number between 0 and 1", lambda v: _is_number(v) and 0.0 < v < 1.0)
 
 
-def _is_among(choices: tuple[Any, ...], value: Any) -> bool:
+def _is_among(allowed: tuple[Any, ...], value: Any) -> bool:
+    import numpy as np
+
     if isinstance(value, (bool, np.bool_)):
-        return any(choice is bool(value) for choice in choices)
+        return any(choice is bool(value) for choice in allowed)
     # Anything but None and strings could equal True, or be an array.
-    return (value is None or isinstance(value, str)) and value in choices
+    return (value is None or isinstance(value, str)) and value in allowed
 
 
 def _is_number(value: Any) -> bool:
-    is_real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    return is_real and 0.0 <= float(value) < np.inf
+    # numpy's truth values are not registered as numbers, Python's are.
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    return is_real and 0.0 <= float(value) < float("inf")
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0
 
 
 def _is_count(least: int, value: Any) -> bool:

@@ -1,5 +1,8 @@
 """The scikit-learn classes keep scikit-learn's promises."""
 
+import inspect
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from forestprune import ForestPruneRegressor, ForestPruneRegressorCV, UnsupportedModelError
+from forestprune.options import TABLE, Size
 
 X, Y = make_friedman1(300, noise=1.0, random_state=0)
 X_TEST, Y_TEST = make_friedman1(200, noise=1.0, random_state=1)
@@ -274,3 +278,21 @@ def test_sparse_rows():
     small = ForestPruneRegressor(forest, max_nodes=60).fit(rows, y)
     dense = ForestPruneRegressor(forest, max_nodes=60).fit(X, y)
     np.testing.assert_array_equal(small.predict(rows), dense.predict(X))
+
+
+@pytest.mark.parametrize("kind", [ForestPruneRegressor, ForestPruneRegressorCV])
+def test_signatures_are_those_of_the_table(kind):
+    own = {"estimator", "validation_fraction", "cv", "alphas"}
+    signature = inspect.signature(kind).parameters
+    shared = {name: each.default for name, each in signature.items() if name not in own}
+    table = {name: each.default for name, each in TABLE.items()}
+    if kind is ForestPruneRegressorCV:
+        del table["alpha"]  # which the folds choose
+    assert shared == table
+
+
+def test_prune_takes_the_options_of_the_table():
+    import forestprune as fp
+
+    small = {name: each.default for name, each in inspect.signature(fp.prune).parameters.items()}
+    assert {field.name: field.default for field in fields(Size)}.items() <= small.items()

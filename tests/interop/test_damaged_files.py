@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from effort import DEEP
-from test_cli import MODELS, friedman, need, shop  # noqa: F401
+from shops import MODELS, friedman, need, shop  # noqa: F401
 
 import forestprune as fp
 
@@ -24,15 +24,16 @@ ROUNDS = 60 if DEEP else 12
 READ_ALL = """
     import importlib, os, sys
     from pathlib import Path
-    from forestprune.cli import models, summary, trial
+    from forestprune.cli import models, summary
     from forestprune.cli.app import app
     from forestprune.forest.forest import Forest
+    from forestprune.system import processes
 
     Forest.load(sys.argv[3])  # so that copies find numba and what it has compiled
     library = sys.argv[2]
     importlib.import_module(f"forestprune.interop.{library}")
     importlib.import_module("skops.io" if library == "sklearn" else library)
-    trial.alone = True
+    processes.alone = True
     for path in sorted(Path(sys.argv[1]).iterdir()):
         copy = os.fork()
         if copy == 0:
@@ -139,14 +140,15 @@ def inspected_by(script, model):
 def test_a_file_that_its_library_does_not_survive(accident, told, tmp_path):
     script = f"""
         import os, signal, time
-        from forestprune.cli import main, trial
+        from forestprune.cli import main
         from forestprune.interop.source import Source
+        from forestprune.system import processes
 
         def read(path, *, trust):
             os.write(2, b"a library that falls over")
             {accident}
 
-        trial.PATIENCE = 1.0
+        processes.PATIENCE = 1.0
         Source.of = read
         main()
     """
@@ -183,7 +185,7 @@ def test_a_file_that_asks_for_all_memory(tmp_path):
 def test_what_a_library_writes_past_python_is_not_seen():
     script = """
         import os, sys
-        from forestprune.cli.trial import silent_libraries
+        from forestprune.system.processes import silent_libraries
         print("before", flush=True)
         with silent_libraries():
             os.write(1, b"noise")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from forestprune.solve.layers.descent import Descent
 from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
@@ -12,7 +13,6 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 import forestprune as fp
-from forestprune.solve.layers.descent import Descent
 from forestprune.solve.problem import pose
 
 rng = np.random.default_rng(0)

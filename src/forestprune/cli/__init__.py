@@ -3,10 +3,8 @@
 
 def main() -> None:
     """Run the program."""
-    from forestprune.cli import trial
     from forestprune.cli.app import app
-    from forestprune.cli.process import own_process
+    from forestprune.system.processes import own_process
 
     own_process()
-    trial.alone = True
     app(prog_name="forestprune")  # also as python -m forestprune

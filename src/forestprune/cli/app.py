@@ -1,7 +1,7 @@
 """The program: its commands, and what it does with calls that it cannot understand."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -10,9 +10,9 @@ from typer.core import TyperGroup
 from forestprune._version import __version__
 from forestprune.cli.bench import bench
 from forestprune.cli.demo import demo
-from forestprune.cli.failures import INTERRUPTED, WRONG_CALL, say
-from forestprune.cli.flat import flat
+from forestprune.cli.errors import INTERRUPTED, WRONG_CALL, say
 from forestprune.cli.inspect import inspect
+from forestprune.cli.parameters import flat
 from forestprune.cli.path import path
 from forestprune.cli.prune import prune
 from forestprune.cli.report import report
@@ -21,18 +21,10 @@ from forestprune.cli.report import report
 class Program(TyperGroup):
     """The commands together. A wrong call gets one line, as any other error does."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run a command and end the process, if that is wanted."""
         try:
-            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            code = super().main(*args, standalone_mode=False, **extra)  # type: ignore[misc]
         except typer.Abort:
             code = INTERRUPTED
         except Exception as error:
@@ -59,8 +51,8 @@ app = typer.Typer(
     cls=Program,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog="Ends with 0 if all went well, 1 if not, 2 if it was called wrongly, 130 if it was "
-    "stopped. Errors are one line on stderr, results alone go to stdout.",
+    epilog="Exit status: 0 if all went well, 1 if not, 2 if the call was wrong, 130 if "
+    "interrupted. An error is one line on stderr; only results go to stdout.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -90,38 +82,31 @@ def program(
         typer.echo(context.get_help())
 
 
-def _examples(*lines: str) -> str:
-    """Return the end of a help text. Paragraphs stay apart, lines would be joined."""
-    return "\n\n".join(["Examples:", *(f"forestprune {line}" for line in lines)])
+def _add(command: Callable[..., None], *examples: str) -> None:
+    """Add a command, whose help ends in examples. Paragraphs stay apart, lines would be joined."""
+    calls = (f"forestprune {command.__name__} {example}".strip() for example in examples)
+    app.command(epilog="\n\n".join(["Examples:", *calls]))(flat(command))
 
 
-app.command(
-    epilog=_examples(
-        "inspect model.json", "inspect model.joblib --trust --json", "inspect model.json --as text"
-    ),
-)(inspect)
-app.command(
-    epilog=_examples(
-        "prune model.json rows.csv --target price --max-nodes 500 --out small.json",
-        "prune model.txt rows.parquet --target price --tolerance 0.01 --out small.txt",
-        "prune forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 "
-        "--out small.joblib",
-        "prune model.json rows.csv --target price --max-nodes 100 --out tiny.json --report "
-        "tiny.html",
-        "prune poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
-    ),
-)(flat(prune))
-app.command(
-    epilog=_examples(
-        "path model.json rows.csv --target price",
-        "path model.json rows.csv --target price --csv path.csv --save path.npz",
-    ),
-)(flat(path))
-app.command(
-    epilog=_examples(
-        "report model.json rows.csv --target price --max-nodes 500 --out report.html",
-        "report model.txt rows.parquet --target price --one-standard-error --out small.html",
-    ),
-)(flat(report))
-app.command(epilog=_examples("demo", "demo --trees 20"))(demo)
-app.command(epilog=_examples("bench", "bench --rows 20000 --trees 500"))(bench)
+_add(inspect, "model.json", "model.joblib --trust --json", "model.json --as text")
+_add(
+    prune,
+    "model.json rows.csv --target price --max-nodes 500 --out small.json",
+    "model.txt rows.parquet --target price --tolerance 0.01 --out small.txt",
+    "forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 --out "
+    "small.joblib",
+    "model.json rows.csv --target price --max-nodes 100 --out tiny.json --report tiny.html",
+    "poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
+)
+_add(
+    path,
+    "model.json rows.csv --target price",
+    "model.json rows.csv --target price --csv path.csv --save path.npz",
+)
+_add(
+    report,
+    "model.json rows.csv --target price --max-nodes 500 --out report.html",
+    "model.txt rows.parquet --target price --one-standard-error --out small.html",
+)
+_add(demo, "", "--trees 20")
+_add(bench, "", "--rows 20000 --trees 500")

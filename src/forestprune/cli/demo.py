@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from forestprune.cli.arguments import Force
 from forestprune.cli.models import check_new_file, check_new_folder
 from forestprune.cli.output import Output
+from forestprune.cli.parameters import Force
 
 
 def demo(
@@ -19,7 +19,7 @@ def demo(
     ] = Path("forestprune-demo"),
     force: Force = False,
 ) -> None:
-    """Fit models to bundled data, prune them to a few sizes, show what that costs; and a report."""
+    """Fit models to bundled data, prune them to a few sizes, and report what that costs."""
     with Output().working(prints=True):
         check_new_folder(out)
         for name in ("path.png", "report.html"):

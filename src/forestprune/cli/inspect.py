@@ -1,14 +1,13 @@
 """`forestprune inspect`: what is in a model file."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from forestprune.cli.arguments import PRINT, Json, ModelFile, Quiet, Trust
-from forestprune.cli.failures import WrongCallError
+from forestprune.cli.errors import WrongCallError
 from forestprune.cli.output import Output
+from forestprune.cli.parameters import OUTPUT, Json, ModelFile, Quiet, Trust
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,12 +15,7 @@ if TYPE_CHECKING:
     from forestprune.forest.forest import Forest
     from forestprune.interop.source import Source
 
-
-class Reading(StrEnum):
-    """How a model is written down."""
-
-    text = "text"
-    formula = "formula"
+Reading = Literal["text", "formula"]
 
 
 def inspect(
@@ -32,13 +26,13 @@ def inspect(
         typer.Option(
             "--as",
             help="Print the model itself, in words or as a Python expression; for small ones.",
-            rich_help_panel=PRINT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say what is in a model file: its class, its size, how deep its trees are; or all of it."""
+    """Show what is in a model file: its class, its size, the depths of its trees; or all of it."""
     output = Output(as_json=json, quiet=quiet)
     with output.working():
         if quiet and read_as is not None:
@@ -49,10 +43,13 @@ def inspect(
 
         source = read_source(model, trust=trust)
         document = _describe(model, source)
-        shown: list[Any] = [_table(document), *_histogram(bars(document["depths"]))]
+        shown: list[Any] = [_table(document)]
+        if document["depths"]:
+            shown += ["", "trees by depth", *bars(document["depths"])]
         if read_as is not None:
-            document[read_as] = _written_down(source.forest, read_as)
-            shown = _headed(document[read_as])
+            document[read_as] = shown = _written_down(source.forest, read_as)
+            if len(shown) > 1:
+                shown = [f"# Output {number}\n{part}\n" for number, part in enumerate(shown)]
     output.result(document, *shown)
 
 
@@ -60,18 +57,12 @@ def _written_down(forest: "Forest", read_as: Reading) -> list[str]:
     """Return the model in words or as an expression, once for each output."""
     from forestprune.text import to_formula, to_text
 
-    write = {Reading.text: to_text, Reading.formula: to_formula}[read_as]
+    write = to_text if read_as == "text" else to_formula
     return [write(forest, output=number) for number in range(forest.n_outputs)]
 
 
-def _headed(parts: list[str]) -> list[str]:
-    if len(parts) == 1:
-        return parts
-    return [f"# Output {number}\n{part}\n" for number, part in enumerate(parts)]
-
-
 def _describe(path: Path, source: "Source") -> dict[str, Any]:
-    from forestprune.cli.summary import depth_histogram, features_used, origin_of, size_of
+    from forestprune.cli.summary import depth_histogram, origin_of, size_of
 
     forest = source.forest
     steps = [] if source.pipeline is None else [type(s).__name__ for _, s in source.pipeline.steps]
@@ -79,9 +70,10 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
         "model": str(path),
         **origin_of(forest),
         "pipeline": steps,
-        **size_of(forest, path.stat().st_size),
+        **size_of(forest),
+        "bytes": path.stat().st_size,
         "features": forest.n_features,
-        "features_used": features_used(forest),
+        "features_used": len({*forest.feature.tolist()} - {-1}),
         "depths": depth_histogram(forest),
     }
 
@@ -89,10 +81,9 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
 def _table(document: dict[str, Any]) -> "Table":
     from rich.table import Table
 
-    library = "forestprune" if document["library"] is None else document["library"]
     lines = {
         "model": document["model"],
-        "class": f"{document['class']} ({library})",
+        "class": f"{document['class']} ({document['library'] or 'forestprune'})",
         "pipeline": ", ".join(document["pipeline"]),
         "predicts": document["predicts"],
         "outputs": f"{document['outputs']:,}" if document["outputs"] > 1 else "",
@@ -109,7 +100,3 @@ def _table(document: dict[str, Any]) -> "Table":
         if entry:
             table.add_row(name, entry)
     return table
-
-
-def _histogram(lines: list[str]) -> list[str]:
-    return ["", "trees by depth", *lines] if lines else []

@@ -9,10 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forestprune.cli.failures import CommandError, WrongCallError, describe, is_meant_for_users
-from forestprune.cli.trial import silent_libraries, try_to_read
+from forestprune.cli.errors import (
+    CommandError,
+    WrongCallError,
+    debugging,
+    describe,
+    is_meant_for_users,
+    shortly,
+)
 from forestprune.exceptions import UntrustedFileError
 from forestprune.system import progress
+from forestprune.system.processes import fault_of, silent_libraries
 
 if TYPE_CHECKING:
     from forestprune.interop.source import Source
@@ -22,7 +29,10 @@ if TYPE_CHECKING:
 def read_source(path: Path, *, trust: bool) -> "Source":
     """Return the model in a file. A pickle is only loaded if the user trusts it."""
     read = partial(_read, trust=trust)
-    try_to_read(path, read)
+    # Tracebacks should begin where the fault is.
+    fault = None if debugging() else fault_of(path, read, describe)
+    if fault is not None:
+        raise CommandError(fault)
     with silent_libraries(), progress.bar("reading the model", None):
         return read(path)
 
@@ -39,14 +49,9 @@ def _read(path: Path, *, trust: bool) -> "Source":
         # A damaged file may end in any error, and what it is about may not say where.
         if str(path) in str(error) and (is_meant_for_users(error) or isinstance(error, OSError)):
             raise
-        words = describe(error) if is_meant_for_users(error) else _shortly(error)
+        damaged = f"it is damaged, or not a model ({shortly(error)})."
+        words = describe(error) if is_meant_for_users(error) else damaged
         raise CommandError(f"{path} cannot be used: {words}") from error
-
-
-def _shortly(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    words = ": ".join([type(error).__name__, *lines[:1]])
-    return f"it is damaged, or no model ({words})."
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
@@ -99,38 +104,27 @@ def _check_access(path: Path, folder: Path) -> None:
 
 def check_ending(path: Path, source: "Source") -> None:
     """Refuse an ending that the small model cannot have."""
-    from forestprune.interop.model_files import listed_endings
-
-    endings = _possible_endings(source)
-    if path.suffix not in endings:
-        small = ", in small letters" if path.suffix.lower() in endings else ""
-        raise WrongCallError(
-            f"{path.name} does not say a format that {_named(source)} can have: use a name that "
-            f"ends in {listed_endings(endings)}{small}."
-        )
-    if path.suffix == ".skops" and importlib.util.find_spec("skops") is None:
-        raise CommandError(f"{path.name} needs skops, which is not installed: pip install skops")
-
-
-def _possible_endings(source: "Source") -> tuple[str, ...]:
     from forestprune.forest import registry
-    from forestprune.interop.model_files import PICKLES
+    from forestprune.interop.model_files import PICKLES, listed_endings
 
     origin = source.forest.origin
+    endings: tuple[str, ...]
     if source.pipeline is not None:
         # Files of skops are for scikit-learn's own classes.
         own = origin is not None and origin.library == "sklearn"
-        return registry.file_endings("sklearn") if own else PICKLES
-    if origin is None:
-        return (".npz",)
-    return (*registry.file_endings(origin.library), ".npz")
-
-
-def _named(source: "Source") -> str:
-    if source.pipeline is not None:
-        return "a Pipeline"
-    origin = source.forest.origin
-    return "a Forest without a library" if origin is None else f"a {origin.model_class}"
+        kind, endings = "a Pipeline", registry.file_endings("sklearn") if own else PICKLES
+    elif origin is None:
+        kind, endings = "a Forest without a library", (".npz",)
+    else:
+        kind, endings = f"a {origin.model_class}", (*registry.file_endings(origin.library), ".npz")
+    if path.suffix not in endings:
+        small = ", in small letters" if path.suffix.lower() in endings else ""
+        raise WrongCallError(
+            f"{path.name} does not name a format that {kind} can have: use a name that ends in "
+            f"{listed_endings(endings)}{small}."
+        )
+    if path.suffix == ".skops" and importlib.util.find_spec("skops") is None:
+        raise CommandError(f"{path.name} needs skops, which is not installed: pip install skops")
 
 
 @contextmanager
@@ -143,15 +137,13 @@ def writing(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, CommandError) or is_meant_for_users(error):
             raise
-        lines = [*str(error).strip().splitlines(), ""]
-        words = f"{type(error).__name__}: {lines[0]}"
-        raise CommandError(f"{path} cannot be written ({words}).") from error
+        raise CommandError(f"{path} cannot be written ({shortly(error)}).") from error
 
 
 def write_small(small: "PrunedForest", path: Path, *, force: bool) -> None:
     """Write a pruned model in the format that the name of the file says."""
     from forestprune.forest import registry
 
-    check_new_file(path, force=force)  # it may have come about meanwhile
+    check_new_file(path, force=force)  # it may exist by now
     with writing(path), silent_libraries(), progress.bar("writing the model", None):
         registry.save_model(small.forest if path.suffix == ".npz" else small.to_native(), path)

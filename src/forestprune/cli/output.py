@@ -1,4 +1,4 @@
-"""What a command says: results on stdout, for people or machines, and all else on stderr."""
+"""What a command prints: results to stdout, for people or machines, all else to stderr."""
 
 import io
 import json
@@ -12,21 +12,24 @@ from typing import Any
 
 import typer
 
-from forestprune.cli.failures import (
+from forestprune.cli.errors import (
     FAILED,
     WrongCallError,
     debugging,
     describe,
     exit_code,
+    first_line,
+    flag,
     interrupted,
     say,
+    were_written,
 )
-from forestprune.cli.wording import as_flags
+from forestprune.exceptions import OptionText
 from forestprune.system import progress
 
 
 class Output:
-    """Where a command puts what it has to say.
+    """Where a command prints what it has to say.
 
     Parameters
     ----------
@@ -73,20 +76,17 @@ class Output:
             raise typer.Exit(exit_code(error)) from error
 
     def _kept(self) -> str:
-        files = " and ".join(map(str, self.written))
-        return (
-            f" But {files} {'were' if len(self.written) > 1 else 'was'} written." if files else ""
-        )
+        return f" But {were_written(self.written)}." if self.written else ""
 
     def note(self, *texts: str | None) -> None:
-        """Say something by the way, once, if there is something to say."""
+        """Print a note, once, if there is one."""
         for text in texts:
             if text and not self.quiet and text not in self._said:
                 self._said.add(text)
                 say(text)
 
     def warn(self, *texts: str | None) -> None:
-        """Say what a report should say too."""
+        """Print a note that a report should have too."""
         self.note(*texts)
         self.warnings += [text for text in texts if text and text not in self.warnings]
 
@@ -98,7 +98,7 @@ class Output:
         except BrokenPipeError:
             raise
         except OSError as error:
-            say(f"what came out could not be printed: {error.strerror}.{self._kept()}")
+            say(f"the result could not be printed: {error.strerror}.{self._kept()}")
             sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - else it is tried again
             raise typer.Exit(FAILED) from error
 
@@ -120,6 +120,7 @@ class Output:
 
 
 def describe_warning(message: Warning | str) -> str:
-    """Return the first line of a warning."""
-    lines = str(message).strip().splitlines()
-    return as_flags(lines[0]) if lines else "a warning without words"
+    """Return the first line of a warning, with options as they are given here."""
+    text = message.args[0] if isinstance(message, Warning) and message.args else None
+    words = text.rendered(flag) if isinstance(text, OptionText) else str(message)
+    return first_line(words) or "a warning without words"

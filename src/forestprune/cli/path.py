@@ -5,12 +5,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from forestprune.cli.arguments import PRINT, SIZE, Shrinkage
-from forestprune.cli.failures import CommandError, WrongCallError
-from forestprune.cli.groups import Files, Given, How, Saying
-from forestprune.cli.outcome import doubt
+from forestprune.cli.errors import CommandError, WrongCallError
+from forestprune.cli.parameters import OUTPUT, Data, Files, How, Printing, option, taking
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,49 +14,29 @@ if TYPE_CHECKING:
     from forestprune.select.path import PruningPath
 
 _HEADINGS = {
-    "alpha": "alpha",
-    "nodes": "nodes",
-    "trees": "trees",
     "max_depth": "depth",
-    "loss": "loss",
     "r_squared": "R squared, held out",
     "standard_error": "std. error",
 }
+"""Of columns that are called something else in the table for people."""
 
 
 def path(
     files: Files,
     how: How,
-    given: Given,
-    saying: Saying,
-    max_depth: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Depth at most.", rich_help_panel=SIZE)
-    ] = None,
+    data_options: Data,
+    printing: Printing,
+    max_depth: Annotated[int | None, option("max_depth")] = None,
     max_trees: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Trees that --polish subset picks at each point.",
-            rich_help_panel=SIZE,
-        ),
+        int | None, option("max_trees", text="Trees that {polish='subset'} picks at each point.")
     ] = None,
-    shrinkage: Shrinkage = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.csv",
-            help="Write all points to a file; the table shows a model once.",
-            rich_help_panel=PRINT,
-        ),
+        taking("FILE.csv", "Write all points; the table shows a model once.", panel=OUTPUT),
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.npz",
-            help="Save the path itself, for PruningPath.load in Python.",
-            rich_help_panel=PRINT,
-        ),
+        taking("FILE.npz", "Save the path itself, for PruningPath.load in Python.", panel=OUTPUT),
     ] = None,
 ) -> None:
     """Show the trade-off: models from a constant to the full one, what each costs and gains.
@@ -68,73 +44,66 @@ def path(
     The loss is 1 - R squared on the rows to prune with, which is no measure of how a model does on
     others.
     """
-    output = saying.output()
+    output = printing.output()
     with output.working():
-        division = given.division()
-        options = how.options(given, division, shrinkage)
-        if max_trees is not None and how.polish != "subset":
+        division = data_options.division()
+        options = how.options(data_options.seed, division)
+        if max_trees is not None and options.polish != "subset":
             raise WrongCallError(
                 "--max-trees needs --polish subset: it is how many trees that picks."
             )
-        if saying.quiet and csv is None and save is None:
+        if how.shrinkage is not None and len(how.shrinkage) > 1:
+            raise WrongCallError("--shrinkage can be given once: a path has one.")
+        if printing.quiet and csv is None and save is None:
             raise WrongCallError("with --quiet nothing would come out: give --csv or --save.")
 
         from forestprune import api
-        from forestprune.cli.models import check_new_file, check_not_read, read_source
+        from forestprune.cli import models, work
+        from forestprune.cli.summary import doubt, size_of
 
-        _check_files(csv, save, force=saying.force)
-        given.check(files)
-        for file in (csv, save):
-            if file is not None:
-                check_not_read(file, [files.model, files.data, given.validation])
-        source = read_source(files.model, trust=files.trust)
+        written = [each for each in (csv, save) if each is not None]
+        for each, ending in ((csv, ".csv"), (save, ".npz")):
+            if each is not None:
+                if each.suffix != ending:
+                    raise WrongCallError(f"{each.name} must end in {ending}.")
+                models.check_new_file(each, force=printing.force)
+        work.check_tables(files, data_options)
+        for each in written:
+            models.check_not_read(each, [files.model, files.data, data_options.validation])
+        source = models.read_source(files.model, trust=files.trust)
         if save is not None and source.pipeline is not None:
             raise CommandError("The path of a pipeline cannot be saved: leave --save out.")
-        work = given.read(source, files, division)
-        output.note(*work.described("scoring on"), work.overlap)
+        task = work.prepare(source, files, data_options, division)
+        output.note(*task.described("scoring on"), task.overlap)
         found = api.prune_path(
             source,
-            **work.arguments(),
-            **work.validation_arguments(),
+            **task.arguments(),
+            **task.validation_arguments(),
             n_alphas=how.points,
             max_depth=max_depth,
             max_trees=max_trees,
-            **options,
+            **vars(options),
         )
-        output.note(doubt(work, None if found.validation is None else found.validation.full))
+        score = None if found.validation is None else found.validation.full
+        output.note(doubt(task, score))
         points = _points(found)
-        if csv is not None:
-            check_new_file(csv, force=saying.force)
-            _write_csv(csv, points)
-            output.written.append(csv)
-        if save is not None:
-            check_new_file(save, force=saying.force)
-            found.save(save)
+        for each in written:
+            models.check_new_file(each, force=printing.force)  # it may exist by now
+            if each is csv:
+                _write_csv(each, points)
+            else:
+                found.save(each)
+            output.written.append(each)
         document = {
             "model": str(files.model),
-            "rows": len(work.rows),
-            "rows_held_out": 0 if work.held_out is None else len(work.held_out),
+            "rows": len(task.rows),
+            "rows_held_out": task.n_held_out,
             "held_out_from": str(division) if division else None,
-            "full": {
-                "nodes": source.forest.n_nodes,
-                "trees": source.forest.n_trees,
-                "max_depth": source.forest.max_depth,
-                "r_squared": None if found.validation is None else found.validation.full,
-            },
+            "full": size_of(source.forest) | {"r_squared": score},
             "points": points,
         }
-        shown = [_table(document), *(f"written to {file}" for file in (csv, save) if file)]
+        shown = [_table(document), *(f"written to {each}" for each in written)]
     output.result(document, *shown)
-
-
-def _check_files(csv: Path | None, save: Path | None, *, force: bool) -> None:
-    from forestprune.cli.models import check_new_file
-
-    for file, ending in ((csv, ".csv"), (save, ".npz")):
-        if file is not None:
-            if file.suffix != ending:
-                raise WrongCallError(f"{file.name} must end in {ending}.")
-            check_new_file(file, force=force)
 
 
 def _points(found: "PruningPath") -> list[dict[str, Any]]:
@@ -169,12 +138,11 @@ def _table(document: dict[str, Any]) -> "Table":
 
     points = document["points"]
     table = Table(box=None, pad_edge=False)
-    same = ("nodes", "trees", "max_depth", "loss")
     for name in points[0]:
-        table.add_column(_HEADINGS[name], justify="right")
+        table.add_column(_HEADINGS.get(name, name), justify="right")
     before: dict[str, Any] = {}
     for point in points:
-        if any(point[name] != before.get(name) for name in same):
+        if any(point[name] != before.get(name) for name in ("nodes", "trees", "max_depth", "loss")):
             table.add_row(*(_cell(entry) for entry in point.values()))
         before = point
     full = {"alpha": "full", "loss": ""} | {

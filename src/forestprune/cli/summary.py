@@ -1,24 +1,32 @@
-"""A model in numbers, as commands show it."""
+"""Models in numbers, as commands show them: what is in a file, and what came of pruning."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forestprune.cli.work import Work
+
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from forestprune.forest.forest import Forest
+    from forestprune.options import Options
+    from forestprune.select.pruned import PrunedForest
 
 _MOST_BARS = 20
 _LONGEST_BAR = 40
 
+_ENOUGH = 100
+"""Rows from which on R squared says something of others."""
 
-def size_of(forest: "Forest", n_bytes: int) -> dict[str, Any]:
-    """Return how large a forest is, and its file."""
-    return {
-        "trees": forest.n_trees,
-        "nodes": forest.n_nodes,
-        "max_depth": forest.max_depth,
-        "bytes": n_bytes,
-    }
+_MUCH_LESS = 0.5
+"""How much less of its error than elsewhere a model has where it was trained, at least."""
+
+
+def size_of(forest: "Forest") -> dict[str, Any]:
+    """Return how large a forest is."""
+    return {"trees": forest.n_trees, "nodes": forest.n_nodes, "max_depth": forest.max_depth}
 
 
 def origin_of(forest: "Forest") -> dict[str, Any]:
@@ -30,11 +38,6 @@ def origin_of(forest: "Forest") -> dict[str, Any]:
         "predicts": "y" if origin is None else origin.predicts,
         "outputs": forest.n_outputs,
     }
-
-
-def features_used(forest: "Forest") -> int:
-    """Return how many features any split looks at."""
-    return int(np.unique(forest.feature[forest.feature >= 0]).size)
 
 
 def depth_histogram(forest: "Forest") -> list[dict[str, int]]:
@@ -61,12 +64,104 @@ def bars(histogram: list[dict[str, int]]) -> list[str]:
         f"{e['from']}" if e["from"] == e["to"] else f"{e['from']}-{e['to']}" for e in histogram
     ]
     width = max(map(len, labels), default=0)
+    # Rounded up, so that a tree among thousands still shows.
+    lengths = [-(-entry["trees"] * _LONGEST_BAR // most) for entry in histogram]
     return [
-        f"  {label:>{width}}  {_bar(entry['trees'], most)} {entry['trees']:,}"
-        for label, entry in zip(labels, histogram, strict=True)
+        f"  {label:>{width}}  {'#' * length} {entry['trees']:,}"
+        for label, length, entry in zip(labels, lengths, histogram, strict=True)
     ]
 
 
-def _bar(number: int, most: int) -> str:
-    # A tree among thousands still shows.
-    return "#" * -(-number * _LONGEST_BAR // most)
+def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str, Any]:
+    """Return what came of pruning."""
+    full_score, small_score = scores(work, small)
+    shrinkage = options.shrinkages[0] if options.new_values else None
+    return {
+        **origin_of(work.source.forest),
+        "target": list(work.targets) or None,  # none: its own predictions
+        "rows": len(work.rows),
+        "rows_held_out": work.n_held_out,
+        "held_out_from": str(work.division) if work.division else None,
+        "full": size_of(work.source.forest) | {"r_squared": full_score},
+        "small": size_of(small.forest) | {"r_squared": small_score},
+        "alpha": small.alpha,
+        "shrinkage": small.report.get("shrinkage", shrinkage),
+        "loss": small.loss,
+    }
+
+
+def scores(work: Work, small: "PrunedForest") -> tuple[float | None, float | None]:
+    """Return R squared of the full and the small model, or None where no rows were held out.
+
+    Without a target the full model is right by definition.
+    """
+    rows = work.held_out
+    if rows is None or len(rows) < 2:  # of one row there is no R squared
+        return None, None
+    full = _predicted(work, rows.X)
+    target = full if rows.y is None else rows.y
+    return _score(target, full, rows.weight), _score(target, small.predict(rows.X), rows.weight)
+
+
+def doubt(work: Work, full_score: float | None) -> str | None:
+    """Return what to say of a model that does strangely on the rows held out."""
+    if full_score is None or not work.targets:
+        return None
+    if full_score < 0.0:
+        return (
+            f"the model itself does worse than a constant on the rows held out (R squared "
+            f"{full_score:.4g}): does --target name the column that it was trained to predict?"
+        )
+    if work.division.file is None or work.n_held_out < _ENOUGH:
+        return None
+    here = _score_of_some(work)
+    if here is not None and 1.0 - full_score < _MUCH_LESS * (1.0 - here):
+        return (
+            f"the model does far better on the rows held out (R squared {full_score:.4g}) than on "
+            f"those to prune with ({here:.4g}): were the former, not the latter, its training rows?"
+        )
+    return None
+
+
+def _score_of_some(work: Work) -> float | None:
+    """Return R squared of the full model on some of the rows to prune with, if they tell."""
+    rows = work.rows.some()
+    weighed = rows.weight is None or bool(rows.weight.any())
+    if rows.y is None or len(rows) < _ENOUGH or not weighed or not rows.y.std():
+        return None
+    return _score(rows.y, _predicted(work, rows.X), rows.weight)
+
+
+def _predicted(work: Work, X: Any) -> Any:
+    return work.source.original.predict(work.source.transform(X))
+
+
+def _score(target: Any, predicted: Any, weight: Any) -> float:
+    from sklearn.metrics import r2_score
+
+    return float(r2_score(target, predicted, sample_weight=weight, multioutput="variance_weighted"))
+
+
+def table(document: dict[str, Any]) -> "Table":
+    """Return what came of pruning, as a table for people."""
+    from rich.table import Table
+
+    full, small = document["full"], document["small"]
+    result = Table(box=None, pad_edge=False)
+    for heading in ("", "full", "small", "full / small"):
+        result.add_column(heading, justify="right" if heading else "left")
+    names = {"max_depth": "deepest tree", "bytes": "file, bytes"}
+    endings = {Path(document[key]).suffix.lower() for key in ("model", "out") if key in document}
+    for key in ("trees", "nodes", "max_depth", "bytes"):
+        name, ratio = names.get(key, key), f"{full[key] / small[key]:,.1f}" if small[key] else ""
+        if key == "bytes" and len(endings) > 1:
+            name, ratio = f"{name} (other formats)", ""
+        result.add_row(name, f"{full[key]:,}", f"{small[key]:,}", ratio)
+    label = "R squared" if document["target"] else "R squared against the full model"
+    if full["r_squared"] is not None:
+        label = f"{label}, {document['rows_held_out']:,} rows held out"
+        result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")
+    else:
+        pruned_with = f"{label}, rows it was pruned with"
+        result.add_row(pruned_with, "not measured", f"{1.0 - document['loss']:.4f}")
+    return result

@@ -1,78 +1,28 @@
-"""What `prune` and `path` have in common: a model, rows to prune with, rows to choose by."""
+"""What commands work on: a model, rows to prune with, rows to choose by."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestprune.cli.failures import CommandError, WrongCallError
+from forestprune.cli.errors import CommandError, WrongCallError
+from forestprune.cli.parameters import Data, Division, Files
 
 if TYPE_CHECKING:
-    from forestprune.cli.rows import Rows
     from forestprune.interop.source import Source
-    from forestprune.select.opening import HeldOut
+    from forestprune.tables.rows import Rows
 
 MANY = 0.5
 """Share of the rows held out from which on it is said that they are pruned with, too.
 
 Less than that can be chance: of the wines that the package has, a quarter are there twice."""
 
-HOLDOUT = 0.25
-"""Share of the rows to choose by, unless the user says something else."""
-
-
-@dataclass(frozen=True)
-class Division:
-    """Where the rows to choose by come from.
-
-    Attributes
-    ----------
-    share : float
-        Share of the rows that is held out; 0 for none.
-    seed : int
-    file : Path or None
-        A file of their own.
-    """
-
-    share: float
-    seed: int
-    file: Path | None
-
-    @classmethod
-    def of(
-        cls, holdout: float | None, validation: Path | None, seed: int, *, default: float = HOLDOUT
-    ) -> "Division":
-        """Return what the options say."""
-        if holdout and validation is not None:
-            raise WrongCallError("--holdout and --validation exclude each other: give one.")
-        if validation is not None:
-            return cls(0.0, seed, validation)
-        return cls(default if holdout is None else holdout, seed, None)
-
-    def __bool__(self) -> bool:
-        return self.share > 0.0 or self.file is not None
-
-    def __str__(self) -> str:
-        if self.file is not None:
-            return f"the rows of {self.file.name}"
-        return f"{self.share:g} of the rows, held out by chance (seed {self.seed})"
-
 
 @dataclass(frozen=True)
 class Work:
     """A model, the rows to prune it with, and rows to choose by if there are any.
 
-    Attributes
-    ----------
-    source : Source
-    rows : Rows
-    held_out : Rows or None
-    division : Division
-        Where those held out come from.
-    targets : sequence of str
-        The columns to predict; none for the model's own predictions.
-    repeated : int
-        How many rows of a file of their own are among those to prune with, too.
+    `targets` are the columns to predict, none for the model's own predictions; `repeated` is how
+    many rows of a validation file are among those to prune with, too.
     """
 
     source: "Source"
@@ -81,11 +31,6 @@ class Work:
     division: Division
     targets: Sequence[str]
     repeated: int = 0
-
-    @property
-    def labelled(self) -> bool:
-        """Whether there is a target other than the model's own predictions."""
-        return bool(self.targets)
 
     def arguments(self) -> dict[str, Any]:
         """Return the rows to prune with, as `prune` and `prune_path` take them."""
@@ -98,13 +43,10 @@ class Work:
         rows = self.held_out
         return {"X_val": rows.X, "y_val": rows.y, "sample_weight_val": rows.weight}
 
-    def held_out_rows(self) -> "HeldOut | None":
-        """Return the rows to choose by, as `select.choosing.candidates` takes them."""
-        from forestprune.select.opening import HeldOut
-
-        if self.held_out is None:
-            return None
-        return HeldOut(self.held_out.X, self.held_out.y, self.held_out.weight)
+    @property
+    def n_held_out(self) -> int:
+        """How many rows there are to choose by."""
+        return 0 if self.held_out is None else len(self.held_out)
 
     @property
     def caution(self) -> str | None:
@@ -112,7 +54,7 @@ class Work:
 
         A model is far better on rows that it was trained on than on any others.
         """
-        if self.held_out is None or self.division.file is not None or not self.labelled:
+        if self.held_out is None or self.division.file is not None or not self.targets:
             return None
         return (
             "If the model was trained on the rows held out too, it looks better on them than it "
@@ -132,7 +74,7 @@ class Work:
 
     def described(self, use: str) -> list[str]:
         """Return lines that say what rows are used, and for what."""
-        towards = "" if self.labelled else ", towards the model's own predictions"
+        towards = "" if self.targets else ", towards the model's own predictions"
         line = f"pruning with {len(self.rows):,} rows{towards}"
         if self.held_out is None:
             return [f"{line}; none are held out."]
@@ -140,68 +82,76 @@ class Work:
         return lines if self.caution is None else [*lines, self.caution]
 
 
-def prepare(
-    source: "Source",
-    data: Path,
-    division: Division,
-    *,
-    target: Sequence[str] | None,
-    no_target: bool,
-    weight: str | None,
-    ignore: Sequence[str] | None,
-    decimal: str = ".",
-) -> Work:
-    """Read the rows for a model."""
-    from forestprune.cli.features import Features
-    from forestprune.cli.overlap import rows_among
-    from forestprune.cli.rows import Reader, Shares
+def check_tables(files: Files, data: Data) -> None:
+    """Refuse tables that cannot be read or used, before anything is read."""
+    from forestprune.tables.files import check_table, is_table
 
-    targets = _targets(source, target, no_target=no_target)
-    reader = Reader(Features.of(source), targets, weight, ignore or (), decimal)
-    shares = Shares(division.share, division.seed) if division.share else None
-    parts = reader.read(data, shares)
+    if is_table(files.model) and not is_table(files.data):
+        raise WrongCallError(
+            f"MODEL comes first, then DATA, but {files.model.name} is a table: is "
+            f"`{files.data.name} {files.model.name}` meant?"
+        )
+    if not files.model.exists():
+        return  # reading it says so
+    tables = [file for file in (files.data, data.validation) if file is not None]
+    are_csv = [check_table(file) for file in tables]
+    if len(tables) == 2 and files.data.samefile(tables[1]):
+        raise WrongCallError(
+            f"--validation names {tables[1]}, the rows to prune with: give others, which the "
+            "model was not trained on, or leave it out."
+        )
+    if data.decimal != "." and not any(are_csv):
+        raise WrongCallError(f"--decimal is for CSV files, but {files.data.name} is not one.")
+
+
+def prepare(source: "Source", files: Files, data: Data, division: Division) -> Work:
+    """Read the rows for a model."""
+    from forestprune.tables.features import Features
+    from forestprune.tables.reader import Reader
+    from forestprune.tables.rows import Shares
+
+    targets = _targets(source, data)
+    reader = Reader(Features.of(source), targets, data.weight, data.ignore or (), data.decimal)
+    parts = reader.read(
+        files.data, Shares(division.share, division.seed) if division.share else None
+    )
     if division.file is not None:
         parts += reader.read(division.file)
-    rows, held_out = parts[0], parts[1] if len(parts) > 1 else None
-    if held_out is None:
-        return Work(source, rows, None, division, targets)
-    _check_spread(held_out)
+    if len(parts) == 1:
+        return Work(source, parts[0], None, division, targets)
+    rows, held_out = parts
+    y = held_out.y
+    if len(held_out) < 2 or (y is not None and bool((y == y[0]).all())):
+        raise CommandError(
+            f"The {len(held_out):,} rows to choose by do not differ in what is to be predicted, so "
+            "R squared cannot tell models apart: give others, or --holdout 0."
+        )
     # Of one file, rows that are equal are equal by chance.
-    repeated = 0 if division.file is None else rows_among(held_out, rows)
+    repeated = 0 if division.file is None else held_out.among(rows)
     return Work(source, rows, held_out, division, targets, repeated)
 
 
-def _check_spread(rows: "Rows") -> None:
-    """Refuse rows to choose by of which R squared knows nothing."""
-    y = rows.y
-    if len(rows) < 2 or (y is not None and bool((y == y[0]).all())):
-        raise CommandError(
-            f"The {len(rows):,} rows to choose by do not differ in what is to be predicted, so R "
-            "squared cannot tell models apart: give others, or --holdout 0."
-        )
-
-
-def _targets(source: "Source", target: Sequence[str] | None, *, no_target: bool) -> Sequence[str]:
+def _targets(source: "Source", data: Data) -> Sequence[str]:
     """Return the columns to predict; none for the model's own predictions."""
     forest = source.forest
-    if no_target:
+    if data.no_target:
         return ()
     if not forest.adds_up_to_y:
-        if target and forest.origin is not None:
+        if data.target and forest.origin is not None:
             raise WrongCallError(
                 f"The trees of this {forest.origin.model_class} add up to "
                 f"{forest.origin.predicts}, which cannot be compared with a column: leave --target "
-                "out, then what the model itself says is kept to."
+                "out to prune towards the model's own predictions."
             )
         return ()
-    if not target:
+    if not data.target:
         raise WrongCallError(
             "--target is required: name the column that the model predicts, or give --no-target to "
-            "keep to what the model itself says."
+            "prune towards the model's own predictions."
         )
-    if len(target) != forest.n_outputs:
+    if len(data.target) != forest.n_outputs:
         raise CommandError(
             f"The model predicts {forest.n_outputs} numbers a row, but --target names "
-            f"{len(target)}: give it once for each, in order."
+            f"{len(data.target)}: give it once for each, in order."
         )
-    return target
+    return data.target

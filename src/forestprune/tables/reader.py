@@ -11,21 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.cli.columns import (
+from forestprune.exceptions import TableError
+from forestprune.forest.frames import listed
+from forestprune.tables.features import Features, with_hints
+from forestprune.tables.files import Table
+from forestprune.tables.matrices import GrowingMatrix, Parts
+from forestprune.tables.numbers import (
     NotNumbersError,
     is_numeric,
     numbers_of_array,
     numbers_of_series,
 )
-from forestprune.cli.failures import CommandError
-from forestprune.cli.features import Features, with_hints
-from forestprune.cli.matrices import GrowingMatrix, Parts
-from forestprune.cli.optional import import_pandas, release_memory
-from forestprune.cli.tables import Table
-from forestprune.forest.frames import listed
-
-SOME = 2_000
-"""Rows that are not forgotten, to measure with how long models take to predict, and how well."""
+from forestprune.tables.optional import import_pandas, release_memory
+from forestprune.tables.rows import Rows, Shares
 
 _NO_CATEGORIES = " (the model knows no categories for it)"
 
@@ -33,87 +31,16 @@ _LONGEST_ENTRY = 80
 """Letters of a cell that an error shows."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+\s*")
-_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+\s*")  # which is no number only if commas are meant
-
-
-@dataclass
-class Rows:
-    """Rows as `prune` takes them."""
-
-    X: Any
-    y: NDArray[np.float64] | None
-    weight: NDArray[np.float64] | None
-
-    def __post_init__(self) -> None:
-        self._size = len(self.X)
-
-    def __len__(self) -> int:
-        return self._size
-
-    @property
-    def _spread(self) -> slice:
-        # From end to end, since files may be sorted.
-        return slice(None, None, -(-self._size // SOME))
-
-    def hand_over(self) -> Any:
-        """Return the features, and forget them but for those of some rows.
-
-        They are needed until each row was sent down the trees, and may take as much as all else.
-        """
-        X, self.X = self.X, self.X[self._spread].copy()
-        return X
-
-    def some(self) -> "Rows":
-        """Return some rows, whether the others were forgotten or not."""
-        of_all = len(self.X) == self._size
-        return Rows(
-            self.X[self._spread] if of_all else self.X,
-            None if self.y is None else self.y[self._spread],
-            None if self.weight is None else self.weight[self._spread],
-        )
-
-
-@dataclass(frozen=True)
-class Shares:
-    """How rows are divided: some to prune with, others to choose by."""
-
-    held_out: float
-    seed: int
-
-    def parts(self, n_rows: int, path: Path) -> list[NDArray[np.intp]]:
-        """Return the rows of both parts, those that scikit-learn's `train_test_split` takes.
-
-        They stay in the order of the file, so that its pages can be given back one by one.
-        """
-        from sklearn.model_selection import train_test_split
-
-        try:
-            parts = train_test_split(
-                np.arange(n_rows), test_size=self.held_out, random_state=self.seed
-            )
-        except ValueError as error:
-            raise CommandError(
-                f"{path} has {n_rows} rows, too few to hold out {self.held_out:g} of them: give "
-                "more, or --holdout 0."
-            ) from error
-        return [np.sort(part) for part in parts]
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+\s*")  # which is refused only where commas are expected
 
 
 @dataclass(frozen=True)
 class Reader:
     """Reads rows for a model, from one file or several.
 
-    Attributes
-    ----------
-    features : Features
-    targets : sequence of str
-        Columns to predict; none if the model's own predictions are kept to.
-    weight : str or None
-        Column with the weights of rows.
-    ignored : sequence of str
-        Columns that are no features.
-    decimal : str
-        What stands before decimals in files in which numbers are written.
+    `targets` are the columns to predict, none to prune towards the model's own predictions;
+    `weight` is the column with the weights of rows, `ignored` are columns that are not features;
+    `decimal` is the decimal mark of CSV files.
     """
 
     features: Features
@@ -131,7 +58,7 @@ class Reader:
         table = Table.at(path)
         for name in [*self._others, *self.ignored]:
             if name not in table.columns:
-                raise CommandError(f"{path} has no column {with_hints([name], table)}.")
+                raise TableError(f"{path} has no column {with_hints([name], table)}.")
         names = self.features.find(table, [*self._others, *self.ignored])
         _check_once(table, [*names, *self._others], self.ignored)
         numeric = self.features.dtype is not None and not self.features.any_categories
@@ -141,16 +68,6 @@ class Reader:
     def _read_numbers(self, table: Table, names: list[str], shares: Shares | None) -> list[Rows]:
         """Return rows that are numbers only. They are never there twice, or as text."""
         matrix = GrowingMatrix(len(names), np.dtype(self.features.dtype))
-        others = self._gather(table, names, matrix)
-        release_memory()
-        whole = {name: _complete(column, name, table.path) for name, column in others.items()}
-        parts = _parts(shares, len(matrix), table.path)
-        return self._rows(matrix.divide(parts), whole, parts)
-
-    def _gather(
-        self, table: Table, names: list[str], matrix: GrowingMatrix
-    ) -> dict[str, NDArray[np.float64]]:
-        """Let the features of all rows go into a matrix; return the other columns."""
         wanted, count = [*names, *self._others], len(names)
         others: dict[str, list[NDArray[np.float64]]] = {name: [] for name in self._others}
         reasons = [_NO_CATEGORIES] * count + [""] * len(others)
@@ -163,15 +80,23 @@ class Reader:
             matrix.append(columns[:count])
             for parts, column in zip(others.values(), columns[count:], strict=True):
                 parts.append(column.copy())  # else all of the batch might be kept with it
-        return {name: np.concatenate(parts) for name, parts in others.items()}
+        release_memory()
+        whole = {name: np.concatenate(column) for name, column in others.items()}
+        return self._rows(table.path, matrix.divide, whole, len(matrix), shares)
 
     def _rows(
         self,
-        tables: Sequence[Any],
+        path: Path,
+        divide: Callable[[Parts], Sequence[Any]],
         others: dict[str, NDArray[np.float64]],
-        parts: Parts,
+        n_rows: int,
+        shares: Shares | None,
     ) -> list[Rows]:
         """Put features and the other columns together, part by part."""
+        for name, column in others.items():
+            _check_complete(column, name, path)
+        parts: Parts = [None] if shares is None else shares.parts(n_rows, path)
+        tables = divide(parts)
         y = [others[name] for name in self.targets]
         target = np.column_stack(y) if len(y) > 1 else y[0] if y else None
         weight = None if self.weight is None else others[self.weight]
@@ -192,18 +117,18 @@ class Reader:
             if known and all(isinstance(category, str) for category in known)
         }
         frame = table.frame([*names, *self._others], texts, self.decimal)
-        whole = {
-            name: _complete(
-                _numbers(numbers_of_series, frame[name], name, table.path), name, table.path
-            )
+        others = {
+            name: _numbers(numbers_of_series, frame[name], name, table.path)
             for name in self._others
         }
         features = self._typed(frame, names, table.path)
-        parts = _parts(shares, len(frame), table.path)
-        tables = [features if part is None else features.iloc[part] for part in parts]
-        if self.features.dtype is None and self.features.names is None:
-            tables = [part.to_numpy() for part in tables]
-        return self._rows(tables, whole, parts)
+        nameless = self.features.dtype is None and self.features.names is None
+
+        def divide(parts: Parts) -> list[Any]:
+            tables = [features if part is None else features.iloc[part] for part in parts]
+            return [part.to_numpy() for part in tables] if nameless else tables
+
+        return self._rows(table.path, divide, others, len(frame), shares)
 
     def _typed(self, frame: Any, names: list[str], path: Path) -> Any:
         """Return features in which categories are marked as such, and all else are numbers."""
@@ -229,7 +154,7 @@ class Reader:
         if len(texts) != len(self.features.marked):
             if self.features.likely:
                 return set(self.features.likely)
-            raise CommandError(
+            raise TableError(
                 f"The model takes {len(self.features.marked)} columns of categories and does not "
                 f"say which; {path} has {len(texts)} columns that are not numbers: "
                 f"{listed([names[j] for j in sorted(texts)])}."
@@ -242,10 +167,10 @@ def _check_once(table: Table, names: list[str], ignored: Sequence[str]) -> None:
     there, used = Counter(table.columns), Counter([*names, *ignored])
     twice = [name for name in used if there[name] > 1]
     if twice:
-        raise CommandError(f"{table.path} has more than one column named {listed(twice)}.")
+        raise TableError(f"{table.path} has more than one column named {listed(twice)}.")
     both = [name for name in used if used[name] > 1]
     if both:
-        raise CommandError(
+        raise TableError(
             f"Column {listed(both)} cannot be more than one of feature, target, weight and "
             "ignored. If the model takes it as a feature, it can be nothing else here: name "
             "another column."
@@ -273,19 +198,15 @@ def _check_seen(column: Any, known: Sequence[Any], path: Path) -> None:
     said = repr(entry.item() if hasattr(entry, "item") else entry)
     where = f"Column {column.name!r} of {path} has {said} in row {row + 1:,}"
     if not unknown.any():
-        raise CommandError(
+        raise TableError(
             f"{where}, but the model knows {listed(known)}: write them as numbers, or as text, as "
             "they were in training."
         )
-    raise CommandError(
+    raise TableError(
         f"{where}, a category that the model has not seen in training; it knows {listed(known)}. "
         f"Leave such rows out ({int(unknown.sum()):,} of {len(column):,}), or give them a category "
         "that it knows."
     )
-
-
-def _parts(shares: Shares | None, n_rows: int, path: Path) -> Parts:
-    return [None] if shares is None else shares.parts(n_rows, path)
 
 
 def _taken(column: NDArray[np.float64] | None, part: NDArray[np.intp] | None) -> Any:
@@ -307,27 +228,27 @@ def _numbers(
         entry = error.entry
         if len(entry) > _LONGEST_ENTRY:
             entry = f"{entry[:_LONGEST_ENTRY]}..."
-        raise CommandError(
+        raise TableError(
             f"Column {name!r} of {path} must be numbers{why}, but has {entry!r} in row "
-            f"{start + error.row + 1:,}.{_mark_meant(entry)}"
+            f"{start + error.row + 1:,}.",
+            _mark_meant(entry),
         ) from error
 
 
 def _mark_meant(entry: str) -> str:
-    """Return what to do about an entry that is a number if decimals are written differently."""
+    """Return what to do about an entry that is a number with another decimal mark."""
     if _DECIMAL_COMMA.fullmatch(entry):
-        return " Give --decimal , if that is a decimal comma."
+        return "Give {decimal=','} if that is a decimal comma."
     if _DECIMAL_POINT.fullmatch(entry):
-        return " Leave --decimal , out if that is a decimal point."
+        return "Leave {decimal=','} out if that is a decimal point."
     return ""
 
 
-def _complete(numbers: NDArray[np.float64], name: str, path: Path) -> NDArray[np.float64]:
-    """Return a target, or weights, in which no number is missing."""
+def _check_complete(numbers: NDArray[np.float64], name: str, path: Path) -> None:
+    """Refuse a target, or weights, in which a number is missing."""
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        raise CommandError(
+        raise TableError(
             f"Column {name!r} of {path} must have a finite number in each row, but {bad.size:,} "
             f"have none; the first is row {bad[0] + 1:,}. Remove these rows, or fill them."
         )
-    return numbers

@@ -1,4 +1,4 @@
-"""Matrices of which nobody knows at first how many rows they will have."""
+"""Matrices whose number of rows is not known at first."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -57,7 +57,7 @@ class GrowingMatrix:
                     matrix[start:stop] = piece[: stop - start]
                     continue
                 first, last = np.searchsorted(part, (start, stop))
-                # Any mode but "raise" writes where it shall, without a copy.
+                # Any mode but "raise" writes into the array itself, without a copy.
                 np.take(piece, part[first:last] - start, 0, matrix[first:last], mode="clip")
         self._n_rows = 0
         return matrices

@@ -3,8 +3,6 @@
 import importlib
 from typing import Any
 
-from forestprune.cli.failures import CommandError
-
 
 def import_pandas() -> Any:
     """Return pandas."""
@@ -25,6 +23,6 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise CommandError(
+        raise ImportError(
             f"Reading tables needs {name}, which is not installed: pip install pandas pyarrow"
         ) from error

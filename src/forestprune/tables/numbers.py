@@ -7,21 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.cli.csv_tables import MISSING_WORDS
-from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.tables.csv_files import MISSING_WORDS
+from forestprune.tables.optional import import_pandas, import_pyarrow
 
 _WORDS = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 
 
 class NotNumbersError(ValueError):
-    """A column has an entry that is no number.
-
-    Attributes
-    ----------
-    row : int
-        Where it is.
-    entry : str
-    """
+    """A column has an entry that is not a number, in some row."""
 
     def __init__(self, row: int, entry: Any) -> None:
         super().__init__(f"{entry!r} in row {row}")

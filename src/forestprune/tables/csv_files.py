@@ -5,13 +5,13 @@ import gzip
 import importlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from forestprune.cli.failures import CommandError
-from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.exceptions import TableError
 from forestprune.system import progress
+from forestprune.tables.optional import import_pandas, import_pyarrow
 
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
@@ -76,7 +76,7 @@ def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
                 raise _not_utf8(path) from error
             raise
         if watched.quotes % 2:
-            raise CommandError(
+            raise TableError(
                 f'{path} could not be read as a CSV file: it has a quote (") that is not closed, '
                 "or one within a cell, which must be doubled."
             )
@@ -90,6 +90,9 @@ def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]], dec
     for _ in batches(path, [0]):
         pass  # given columns to look for, pandas does not mind rows that are too long
     pandas = import_pandas()
+    # To the last digit, else rows may go another way; later versions do so unasked, and complain.
+    asked = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
+    exactly = {"float_precision": "round_trip"} if asked else {}
     with (
         _opened(path) as (file, raw),
         progress.bar("reading columns", path.stat().st_size) as show,
@@ -109,16 +112,9 @@ def frame(path: Path, wanted: list[str], texts: Mapping[str, Sequence[Any]], dec
                 name: [word for word in MISSING_WORDS if word not in texts.get(name, ())]
                 for name in wanted
             },
-            **_exactly(pandas),
+            **exactly,
             encoding="utf-8-sig",
         )
-
-
-def _exactly(pandas: Any) -> dict[str, str]:
-    """Return what makes pandas read numbers to the last digit: else rows may go another way."""
-    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
-    # Later versions always do, and do not like to be asked.
-    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
 
 @contextmanager
@@ -161,14 +157,14 @@ def _separated(file: IO[bytes], path: Path, separator: str) -> _Header:
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
     except csv.Error as error:
-        raise CommandError(f"{path} could not be read as a CSV file ({error}).") from error
+        raise TableError(f"{path} could not be read as a CSV file ({error}).") from error
     if names is None:
-        raise CommandError(f"{path} is empty: a line with the names of the columns is needed.")
+        raise TableError(f"{path} is empty: a line with the names of the columns is needed.")
     return _Header(names, lines.taken, separator)
 
 
-def _not_utf8(path: Path, why: str = "") -> CommandError:
-    return CommandError(
+def _not_utf8(path: Path, why: str = "") -> TableError:
+    return TableError(
         f"{path} could not be read as a CSV file: it must be encoded as UTF-8, and is not{why}. "
         "Save it so, or convert it: iconv -f WINDOWS-1252 -t UTF-8."
     )
@@ -177,19 +173,13 @@ def _not_utf8(path: Path, why: str = "") -> CommandError:
 def _refuse_lengths(path: Path, header: _Header) -> None:
     """Say which row is the first that is too long or too short, if there is one."""
     expected = len(header.names)
-    with _opened(path) as (file, _):
-        lines = (line.decode("utf-8", errors="replace") for line in _ended_anyhow(file))
+    with _opened(path) as (file, _), suppress(csv.Error):
+        lines = (line.decode("utf-8", errors="replace") for line in _any_lines(file))
         reader = csv.reader(lines, delimiter=header.separator)
         begun = 1
-        while True:
-            try:
-                row = next(reader, None)
-            except csv.Error:
-                return
-            if row is None:
-                return
+        for row in reader:
             if row and len(row) != expected:
-                raise CommandError(
+                raise TableError(
                     f"{path} could not be read as a CSV file: its first line names {expected} "
                     f"columns, but the row in line {begun:,} has {len(row):,} cells. Mend or "
                     f"remove that row; a cell with {header.separator!r} in it must be quoted."
@@ -197,7 +187,7 @@ def _refuse_lengths(path: Path, header: _Header) -> None:
             begun = reader.line_num + 1
 
 
-def _ended_anyhow(file: IO[bytes]) -> Iterator[bytes]:
+def _any_lines(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of a file, whether they end as on Unix, on Windows or on old Macs."""
     for line in file:
         yield from line.splitlines(keepends=True)
@@ -208,7 +198,7 @@ class _Lines:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.taken = 0
-        self._lines = _ended_anyhow(file)
+        self._lines = _any_lines(file)
 
     def __iter__(self) -> "_Lines":
         return self

@@ -1,4 +1,4 @@
-"""Files that only a library can read: tried in a process of its own, which they may end.
+"""Processes: one that runs a single command, and copies of it in which files are tried first.
 
 One wrong bit in a file of XGBoost, LightGBM or CatBoost is enough for some of their readers to
 write beyond an array, to take all memory or never to end, and no error can be caught then.
@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forestprune.cli.failures import CommandError, debugging, describe
 from forestprune.system import progress
 
 ENDINGS = (".json", ".ubj", ".txt", ".cbm")
@@ -26,40 +25,68 @@ PATIENCE, PATIENCE_A_MEGABYTE = 120.0, 20.0
 MEMORY, MEMORY_A_BYTE = 4e9, 400.0
 """What reading may take: a wrong bit can ask for more than there is, at the cost of all others."""
 
+TERMINATED = 128 + signal.SIGTERM
+
 _LONGEST_LINE = 4000  # a pipe can hold that much before anybody reads it
 
 alone = False
 """Whether this process runs one command and nothing else, so that a copy of it is safe."""
 
 
-def try_to_read(path: Path, read: Callable[[Path], Any]) -> None:
-    """Refuse a file that cannot be read, also if reading it ends the process or never ends."""
-    # Elsewhere a copy of a process cannot be made, or may not call what has been loaded. And one
-    # who looks for a fault wants to see it where it happens.
-    supported = alone and sys.platform == "linux" and not debugging()
+def own_process() -> None:
+    """Make this process one that runs a single command.
+
+    What is written goes somewhere, and nothing half-written stays when it is told to end.
+    """
+    global alone
+    alone = True
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+    for stream in (sys.stdout, sys.stderr):
+        # Names may have letters that a terminal does not know.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(*_: Any) -> None:
+    raise SystemExit(TERMINATED)
+
+
+def fault_of(
+    path: Path, read: Callable[[Path], Any], describe: Callable[[Exception], str]
+) -> str | None:
+    """Return why a file cannot be read, also if reading it ends the process or never ends.
+
+    It is read in a copy of this process, which says what error it ended in as `describe` has it.
+    """
+    # Elsewhere a copy of a process cannot be made, or may not call what has been loaded.
+    supported = alone and sys.platform == "linux"
     if not supported or path.suffix.lower() not in ENDINGS or not path.is_file():
-        return
+        return None
     size = path.stat().st_size
     patience = PATIENCE + PATIENCE_A_MEGABYTE * size / 1e6
     reading, writing = os.pipe()
     copy = os.fork()
     if copy == 0:
-        _read_and_end(path, read, writing, MEMORY + MEMORY_A_BYTE * size, 2 * patience)
+        _read_and_end(path, read, describe, writing, MEMORY + MEMORY_A_BYTE * size, 2 * patience)
     os.close(writing)
     with progress.bar("checking the model", None), os.fdopen(reading, "rb") as said:
         status = _ended(copy, patience)
         words = said.read().decode() if status == 0 else ""
-    if status == 0 and words:
-        raise CommandError(words)
     if status is None:
-        words = f"has not come to an end after {patience:.0f} seconds"
+        accident = f"has not come to an end after {patience:.0f} seconds"
     elif os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        words = f"ended the process that tried to ({name})"
-    if words:
-        raise CommandError(
-            f"{path} is damaged: the library that reads it {words}. Write the model again."
-        )
+        accident = f"ended the process that tried to ({name})"
+    else:
+        return words or None
+    return f"{path} is damaged: the library that reads it {accident}. Write the model again."
 
 
 def _ended(copy: int, patience: float) -> int | None:
@@ -79,7 +106,12 @@ def _ended(copy: int, patience: float) -> int | None:
 
 
 def _read_and_end(
-    path: Path, read: Callable[[Path], Any], told: int, memory: float, patience: float
+    path: Path,
+    read: Callable[[Path], Any],
+    describe: Callable[[Exception], str],
+    told: int,
+    memory: float,
+    patience: float,
 ) -> None:
     """Read a file, say what is wrong with it, and end this process."""
     try:

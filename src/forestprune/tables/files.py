@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forestprune.cli import csv_tables
-from forestprune.cli.failures import CommandError
-from forestprune.cli.optional import import_pandas, import_pyarrow
+from forestprune.exceptions import TableError
 from forestprune.system import progress
+from forestprune.tables import csv_files
+from forestprune.tables.optional import import_pandas, import_pyarrow
 
 _BATCH = 2**15
 """Rows to be read at once."""
@@ -22,14 +22,7 @@ _BUFFER = 2**16
 
 @dataclass(frozen=True)
 class Table:
-    """A file with a table.
-
-    Attributes
-    ----------
-    path : Path
-    columns : list of str
-        Its columns, in order.
-    """
+    """A file with a table, and the names of its columns in order."""
 
     path: Path
     columns: list[str]
@@ -58,37 +51,30 @@ class Table:
                 some = some or batch.num_rows > 0
                 yield batch
         if not some:
-            raise CommandError(f"{self.path} has no rows.")
+            raise TableError(f"{self.path} has no rows.")
 
     def frame(
         self, columns: list[str], texts: Mapping[str, Sequence[Any]], decimal: str = "."
     ) -> Any:
-        """Return some columns as a data frame, in any order.
+        """Return some columns as a data frame, in any order; each must be there once.
 
-        Parameters
-        ----------
-        columns : list of str
-            Each must be there once.
-        texts : mapping of str to sequence
-            Columns that hold text even if it looks like numbers, with what stands in them.
-        decimal : str
-            What stands before decimals, where numbers are written.
+        `texts` are columns that hold text even if it looks like numbers, with what stands in them.
         """
         format_ = _format_of(self.path)
         with _attempt(self.path, format_.name), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             frame = format_.frame(self.path, columns, texts, decimal)
         if not len(frame):
-            raise CommandError(f"{self.path} has no rows.")
+            raise TableError(f"{self.path} has no rows.")
         return frame
 
 
 def check_table(path: Path) -> bool:
-    """Refuse what is no file, or no table; tell whether it is a CSV file."""
+    """Refuse what is not a file with a table; tell whether it is a CSV file."""
     if path.is_dir():
-        raise CommandError(f"A file with a table is required, but {path} is a folder.")
+        raise TableError(f"A file with a table is required, but {path} is a folder.")
     if not path.exists():
-        raise CommandError(f"A file with a table is required, but there is no file {path}.")
+        raise TableError(f"A file with a table is required, but there is no file {path}.")
     return _format_of(path) is _CSV
 
 
@@ -97,7 +83,7 @@ def _attempt(path: Path, name: str) -> Iterator[None]:
     """Say which file could not be read, whatever an attempt ends in."""
     try:
         yield
-    except (CommandError, MemoryError):
+    except (TableError, ImportError, MemoryError):
         raise
     except OSError as error:
         reason = error.strerror or str(error)
@@ -106,10 +92,10 @@ def _attempt(path: Path, name: str) -> Iterator[None]:
         reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     else:
         return
-    raise CommandError(f"{path} could not be read as {name} ({reason}).")
+    raise TableError(f"{path} could not be read as {name} ({reason}).")
 
 
-# Formats of pyarrow; csv_tables.py has the other one
+# Formats of pyarrow; CSV files have a module of their own
 
 
 def _parquet_columns(path: Path) -> list[str]:
@@ -127,11 +113,6 @@ def _parquet_file(path: Path) -> Any:
     import_pyarrow()
     parquet = importlib.import_module("pyarrow.parquet")
     return parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
-
-
-def _parquet_frame(path: Path, columns: list[str], *_: Any) -> Any:
-    with progress.bar("reading columns", None):
-        return import_pandas().read_parquet(path, engine="pyarrow", columns=columns)
 
 
 def _arrow_columns(path: Path) -> list[str]:
@@ -157,15 +138,19 @@ def _arrow_file(path: Path, fields: list[int] | None = None) -> Any:
     try:
         return ipc.open_file(arrow.OSFile(str(path)), options=options)
     except arrow.ArrowInvalid as error:
-        raise CommandError(
-            f"{path} could not be read as an Arrow file: it is none, or a stream. Write it with "
-            "pyarrow.feather.write_feather, or as Parquet."
+        raise TableError(
+            f"{path} could not be read as an Arrow file: it is not one, or it is a stream. Write "
+            "it with pyarrow.feather.write_feather, or as Parquet."
         ) from error
 
 
-def _arrow_frame(path: Path, columns: list[str], *_: Any) -> Any:
-    with progress.bar("reading columns", None):
-        return import_pandas().read_feather(path, columns=columns)
+def _frame_by(reader: str) -> Callable[..., Any]:
+    def frame(path: Path, columns: list[str], *_: Any) -> Any:
+        import_pyarrow()
+        with progress.bar("reading columns", None):
+            return getattr(import_pandas(), reader)(path, columns=columns)
+
+    return frame
 
 
 def _named_columns(schema: Any) -> list[str]:
@@ -193,12 +178,13 @@ class _Format:
     frame: Callable[[Path, list[str], Mapping[str, Sequence[Any]], str], Any]
 
 
-_CSV = _Format("a CSV file", csv_tables.columns, csv_tables.batches, csv_tables.frame)
-_ARROW = _Format("an Arrow file", _arrow_columns, _arrow_batches, _arrow_frame)
+_CSV = _Format("a CSV file", csv_files.columns, csv_files.batches, csv_files.frame)
+_ARROW = _Format("an Arrow file", _arrow_columns, _arrow_batches, _frame_by("read_feather"))
+_PARQUET = _Format("a Parquet file", _parquet_columns, _parquet_batches, _frame_by("read_parquet"))
 _FORMATS = {
     ".csv": _CSV,
     ".csv.gz": _CSV,
-    ".parquet": _Format("a Parquet file", _parquet_columns, _parquet_batches, _parquet_frame),
+    ".parquet": _PARQUET,
     ".arrow": _ARROW,
     ".feather": _ARROW,
 }
@@ -213,4 +199,4 @@ def _format_of(path: Path) -> _Format:
     for ending, format_ in _FORMATS.items():
         if path.name.lower().endswith(ending):
             return format_
-    raise CommandError(f"A table must end in {', '.join(_FORMATS)}; got {path.name}.")
+    raise TableError(f"A table must end in {', '.join(_FORMATS)}; got {path.name}.")

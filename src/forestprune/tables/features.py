@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from forestprune.cli.failures import CommandError
-from forestprune.cli.tables import Table
+from forestprune.exceptions import TableError
 from forestprune.forest.frames import listed
+from forestprune.tables.files import Table
 
 if TYPE_CHECKING:
     from forestprune.interop.source import Source
@@ -19,19 +19,16 @@ class Features:
 
     Attributes
     ----------
-    names : sequence of str, or None
-        Its columns, if it knows their names.
-    count : int or None
-        How many it takes, if that is known.
+    names, count
+        Its columns, if it knows their names, and how many it takes, if that is known.
     dtype : str or None
         The precision in which it compares; None if something else comes before its trees, which
         takes columns as they are.
     categories : mapping
         By the number of a column what stands in it, if these are categories.
-    marked : sequence or None
-        In place of these: the categories of columns of which the model only knows the order.
-    likely : sequence of int
-        Which columns these probably are.
+    marked, likely
+        In place of these: the categories of columns of which the model only knows the order, and
+        the numbers that these columns probably have.
     underscores : bool
         Whether its names have underscores in place of spaces.
     refuses_unseen : bool
@@ -82,21 +79,19 @@ class Features:
         if self.names is None:
             found = [name for name in table.columns if name not in taken]
             if self.count is not None and len(found) != self.count:
-                remedy = (
-                    "Leave the others out with --ignore."
-                    if len(found) > self.count
-                    else "All that it was trained with must be there, in the same order."
-                )
-                raise CommandError(
+                raise TableError(
                     f"The model takes {self.count:,} features and does not know their names, but "
                     f"{table.path} has {len(found):,} columns besides {listed(list(taken))}: "
-                    f"{listed(found)}. {remedy}"
+                    f"{listed(found)}.",
+                    "Leave the others out with {ignored}."
+                    if len(found) > self.count
+                    else "All that it was trained with must be there, in the same order.",
                 )
             return found
         known = {self._as_written(name): name for name in reversed(table.columns)}
         missing = [name for name in self.names if name not in known]
         if missing:
-            raise CommandError(
+            raise TableError(
                 f"{table.path} lacks features of the model: {with_hints(missing, table)}."
             )
         return [known[name] for name in self.names]

@@ -1,0 +1,165 @@
+"""From a call to a small model: what `prune` and `report` have in common.
+
+Of the commands' modules this is the one that knows how models are chosen.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forestprune.cli.errors import CommandError, WrongCallError, describe
+from forestprune.cli.output import Output
+from forestprune.cli.parameters import Data, Division, Files, How, Size
+from forestprune.cli.work import Work
+from forestprune.options import Options
+
+if TYPE_CHECKING:
+    from forestprune.select.path import PruningPath
+
+
+@dataclass(frozen=True)
+class Asked:
+    """All that a command was called with to make a model small."""
+
+    files: Files
+    size: Size
+    how: How
+    data: Data
+
+    @cached_property
+    def division(self) -> Division:
+        """Where the rows to choose by come from."""
+        return self.data.division(self.size.share)
+
+    @cached_property
+    def options(self) -> Options:
+        """How to prune; what does not go together is refused."""
+        options = self.how.options(self.data.seed, self.division)
+        self.size.check(self.division, options)
+        return options
+
+
+def make_small(
+    asked: Asked,
+    output: Output,
+    *,
+    force: bool,
+    out: Path | None = None,
+    page: Path | None = None,
+    title: str | None = None,
+) -> tuple[dict[str, Any], list[Any]]:
+    """Prune a model, into a file `out` or for a `page` about it, or both.
+
+    Returns what came of it, for machines and for people.
+    """
+    begun = time.perf_counter()
+    files, size, options = asked.files, asked.size, asked.options
+    if asked.how.n_alphas is not None and size.alpha is not None and page is None:
+        raise WrongCallError("--n-alphas is for paths, but --alpha asks for one point.")
+
+    from forestprune.cli import models, summary, work
+    from forestprune.cli.report_page import check_report, write_report
+
+    if out is not None:
+        models.check_new_file(out, force=force)
+        models.check_not_read(out, [files.model, files.data, asked.data.validation])
+    if page is not None:
+        check_report(page, force=force)
+    work.check_tables(files, asked.data)
+    source = models.read_source(files.model, trust=files.trust)
+    if out is not None:
+        models.check_ending(out, source)
+    # Without a file of its own, a small model would go to one like that of the large one.
+    source = replace(source, ending=(files.model if out is None else out).suffix.lower())
+    task = work.prepare(source, files, asked.data, asked.division)
+    output.note(*task.described("choosing by" if size.alpha is None else "scoring on"))
+    output.warn(task.overlap)
+    path, place = choose(task, asked, whole=page is not None)
+    small = path[place]
+    if out is not None:
+        models.write_small(small, out, force=force)
+        output.written.append(out)
+    document = {
+        "model": str(files.model),
+        **({} if out is None else {"out": str(out)}),
+        **summary.describe(task, small, options),
+        "asked": size.asked(),
+    }
+    document["full"]["bytes"] = files.model.stat().st_size
+    document["small"]["bytes"] = small.n_bytes if out is None else out.stat().st_size
+    output.warn(summary.doubt(task, document["full"]["r_squared"]))
+    if size.alpha is not None and not small.n_trees:
+        output.warn(f"no tree is left at --alpha {size.alpha:g}: a smaller one keeps more.")
+    if page is not None:
+        if size.alpha is not None:
+            path, place = _surroundings(path, task, asked)
+        write_report(page, path, place, task, asked, output.warnings, force, out, title)
+        document["report"] = str(page)
+    document["seconds"] = round(time.perf_counter() - begun, 3)
+    written = {"written to": out, "report:": page}
+    lines = [f"{what} {file}" for what, file in written.items() if file is not None]
+    return document, [summary.table(document), *lines]
+
+
+def choose(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", int]:
+    """Return all models that were looked at, and the place of the one to take.
+
+    The `whole` path is for reports. With a given alpha there is none, see `_surroundings`.
+    """
+    from forestprune.exceptions import OutOfReachError
+    from forestprune.select import choosing
+    from forestprune.select.path import Budget
+
+    size, rows = asked.size, work.rows
+    wanted = choosing.Wanted(
+        alpha=size.alpha,
+        budget=Budget(max_nodes=size.max_nodes, max_trees=size.max_trees, max_bytes=size.max_bytes),
+        max_depth=size.max_depth,
+        tolerance=size.tolerance,
+        one_standard_error=size.one_standard_error,
+        n_alphas=asked.how.points,
+        whole=whole,
+    )
+    try:
+        return choosing.candidates(
+            work.source,
+            rows.X if whole and size.alpha is not None else rows.hand_over(),
+            rows.y,
+            rows.weight,
+            wanted,
+            # With a given alpha there is nothing to choose: rows that are held out only score.
+            _held_out(work) if size.alpha is None else None,
+            asked.options,
+        )
+    except OutOfReachError as error:
+        caution = f" {work.caution}" if work.caution and size.tolerance is not None else ""
+        raise CommandError(f"{describe(error)}{caution}") from error
+
+
+def _held_out(work: Work) -> Any:
+    from forestprune.select.opening import HeldOut
+
+    rows = work.held_out
+    return None if rows is None else HeldOut(rows.X, rows.y, rows.weight)
+
+
+def _surroundings(path: "PruningPath", work: Work, asked: Asked) -> tuple["PruningPath", int]:
+    """Return the path around a single point, with which one can see what it is worth."""
+    from forestprune import api
+    from forestprune.select.opening import validated
+
+    around = api.prune_path(
+        work.source,
+        **work.arguments(),
+        n_alphas=asked.how.points,
+        max_depth=asked.size.max_depth,
+        max_trees=asked.size.max_trees,
+        **vars(asked.options),
+    )
+    [point] = path.points
+    points = sorted((*around.points, point), key=lambda each: -each.alpha)
+    joined = replace(path, points=tuple(points))
+    place = next(place for place, each in enumerate(points) if each is point)
+    return validated(joined, _held_out(work), asked.options.n_jobs), place

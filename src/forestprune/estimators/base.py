@@ -1,0 +1,122 @@
+"""What the estimators share: a fitted forest in, the small model out."""
+
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from forestprune.interop.source import Source, is_a
+from forestprune.options import Options
+from forestprune.select.path import Budget, check_quality
+from forestprune.select.pruned import PrunedForest
+
+BUDGET = ("max_nodes", "max_trees", "max_depth", "max_bytes")
+
+
+class Rows(NamedTuple):
+    """Rows to fit, prune or score with."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+    def some(self, which: NDArray[np.int64]) -> "Rows":
+        """Return the rows of some numbers."""
+        return Rows(*(None if part is None else _safe_indexing(part, which) for part in self))
+
+
+class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator that predicts with a pruned forest."""
+
+    estimator: Any
+    tolerance: float | None
+    one_standard_error: bool
+    n_jobs: int | None
+    pruned_: PrunedForest
+    n_iter_: int
+    estimator_: Any
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return what the pruned model predicts for the rows of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features)
+
+        Returns
+        -------
+        array of shape (m,), or (m, n_outputs)
+        """
+        check_is_fitted(self)
+        if getattr(X, "ndim", 2) == 1:
+            raise ValueError(
+                "X must be a table with a row for each prediction, got one dimension. Reshape your "
+                "data with X.reshape(1, -1) if it is one row."
+            )
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if self.pruned_.forest.adds_up_to_y:
+            return self.pruned_.predict(X, n_jobs=self.n_jobs)
+        predicted: NDArray[np.float64] = self.estimator_.predict(X)
+        return predicted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        return tags
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
+
+    def _options(self) -> dict[str, Any]:
+        return self._given(*(field.name for field in fields(Options)))
+
+    def _checked(self, X: Any, y: ArrayLike) -> Options:
+        """Refuse what is wrong before a forest is fitted, which may take hours."""
+        validate_data(self, X, y, skip_check_array=True)
+        check_quality(self.tolerance, self.one_standard_error)
+        Budget(**self._given(*BUDGET))
+        return Options.of(self._options())
+
+    def _source(self, rows: Rows) -> Source:
+        """Return the estimator as it is if it is fitted, else a clone fitted to the rows."""
+        if _is_fitted(self.estimator):
+            return Source.of(self.estimator)
+        if is_a(self.estimator, "sklearn.frozen", "FrozenEstimator"):
+            raise NotFittedError("A FrozenEstimator must be fitted before it is pruned.")
+        return Source.of(_fit(clone(self.estimator), rows))
+
+    def _finish(self, pruned: PrunedForest) -> None:
+        self.pruned_ = pruned
+        self.n_iter_ = pruned.n_iter
+        self.estimator_ = pruned.to_native()
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _fit(estimator: Any, rows: Rows) -> Any:
+    """Fit an estimator, or a pipeline, passing the weights on to where they count."""
+    if rows.weights is None:
+        return estimator.fit(rows.X, rows.y)
+    last, name = estimator, "sample_weight"
+    if is_a(estimator, "sklearn.pipeline", "Pipeline"):
+        step, last = estimator.steps[-1]
+        name = f"{step}__sample_weight"
+    if not has_fit_parameter(last, "sample_weight"):
+        raise TypeError(
+            f"sample_weight was given, but {type(last).__name__} cannot be fitted with weights."
+        )
+    return estimator.fit(rows.X, rows.y, **{name: rows.weights})

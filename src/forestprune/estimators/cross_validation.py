@@ -1,0 +1,206 @@
+"""A forest pruned as much as cross-validation says."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import indexable
+
+from forestprune.api import prune_path
+from forestprune.estimators.base import PrunedRegressor, Rows
+from forestprune.exceptions import OptionError
+from forestprune.interop.source import Source
+from forestprune.options import (
+    Joint,
+    LocalSearch,
+    Options,
+    Polish,
+    Rule,
+    SubsetSolver,
+    Weighting,
+)
+from forestprune.select.path import Budget, PruningPath
+from forestprune.select.scoring import Validation
+from forestprune.system.progress import track
+
+
+class ForestPruneRegressorCV(PrunedRegressor):
+    """Prunes a tree ensemble; chooses how much by cross-validation.
+
+    For each fold the forest is fitted to the other folds and pruned with them for all alphas. Then
+    it is fitted and pruned with all rows, and the alpha is chosen by the scores of the folds: the
+    best within the budget, or by `tolerance` or `one_standard_error` the smallest one that is good
+    enough. A fitted estimator is not fitted again: then the folds say only how well *pruning* does
+    on rows that it did not see, whatever the forest saw.
+
+    Parameters
+    ----------
+    estimator : regressor
+        A tree ensemble, or a Pipeline that ends in one; see :class:`ForestPruneRegressor`.
+    cv : int, splitter or iterable
+        The folds, as for scikit-learn's `check_cv`.
+    max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
+        As for :func:`forestprune.prune`; all may be left out.
+    alphas : array-like or None
+        Your own alphas, instead of `n_alphas` of them.
+    rule, refit, shrinkage, polish, weighting, max_iter, n_jobs, joint, alpha2, local_search, solver, time_limit, random_state
+        How to prune: see :class:`forestprune.Options`.
+
+    Attributes
+    ----------
+    path_ : PruningPath
+        The path of the forest fitted to all rows, with the folds' scores as its `validation`.
+    scores_ : float64 array of shape (n_alphas, n_folds)
+        R squared in each fold: of y or, if the trees do not add up to it, of the full model's
+        predictions.
+    alpha_, shrinkage_ : float
+        The alpha and the shrinkage chosen; without refitted leaves the latter means nothing.
+    pruned_, estimator_, n_iter_, n_features_in_, feature_names_in_
+        As of :class:`ForestPruneRegressor`.
+    """  # noqa: E501 (numpydoc wants the names on one line)
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cv: Any = None,
+        max_nodes: int | None = None,
+        max_trees: int | None = None,
+        max_depth: int | None = None,
+        max_bytes: int | None = None,
+        tolerance: float | None = None,
+        one_standard_error: bool = False,
+        alphas: ArrayLike | None = None,
+        n_alphas: int = 100,
+        rule: Rule = "subtree",
+        refit: bool | None = None,
+        shrinkage: float | Sequence[float] | None = None,
+        polish: Polish | None = None,
+        weighting: Weighting = "node",
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        joint: Joint | None = None,
+        alpha2: float = 0.01,
+        local_search: bool | LocalSearch = True,
+        solver: SubsetSolver = "heuristic",
+        time_limit: float = 60.0,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.max_nodes = max_nodes
+        self.max_trees = max_trees
+        self.max_depth = max_depth
+        self.max_bytes = max_bytes
+        self.tolerance = tolerance
+        self.one_standard_error = one_standard_error
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.rule = rule
+        self.refit = refit
+        self.shrinkage = shrinkage
+        self.polish = polish
+        self.weighting = weighting
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.joint = joint
+        self.alpha2 = alpha2
+        self.local_search = local_search
+        self.solver = solver
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "ForestPruneRegressorCV":
+        """Fit the forest, if it is not fitted, choose alpha by cross-validation, and prune.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, n_features)
+        y : array-like of shape (m,), or (m, n_outputs)
+        sample_weight : array-like of shape (m,), or None
+            Weight of each row, in fitting, pruning and scoring.
+        """
+        from sklearn.model_selection import check_cv  # not needed to predict
+
+        shrinkages = self._checked(X, y).shrinkages
+        rows = Rows(*indexable(X, y, sample_weight))
+        folds = list(check_cv(self.cv).split(rows.X, rows.y))
+        if self.one_standard_error and len(folds) < 2:
+            raise OptionError(
+                "{one_standard_error} needs at least two folds to tell how much scores scatter, "
+                f"got {len(folds)}."
+            )
+        source = self._source(rows)
+        paths = [self._path(source, rows, self.alphas, shrinkage) for shrinkage in shrinkages]
+        scored = [
+            self._score_fold(paths, shrinkages, rows.some(train), rows.some(test))
+            for train, test in track(folds, "cross-validating", len(folds))
+        ]
+        full = float(np.mean([full for _, full in scored]))
+        # One row a fold, one column a point of any path.
+        scores = np.array([np.concatenate(found) for found, _ in scored])
+        points = tuple(point for path in paths for point in path.points)
+        validation = _summary(scores, full)
+        chosen = PruningPath(paths[0].source, points, validation).choose(
+            Budget(max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes),
+            self.tolerance,
+            self.one_standard_error,
+            validation,
+        )
+        # Which path that point belongs to, and where that begins.
+        ends = np.cumsum([len(path) for path in paths])
+        which = int(np.searchsorted(ends, chosen, side="right"))
+        first = int(ends[which]) - len(paths[which])
+        self.scores_ = scores[:, first : ends[which]].T
+        self.path_ = replace(paths[which], validation=_summary(self.scores_.T, full))
+        self.shrinkage_ = float(shrinkages[which])
+        self.alpha_ = float(self.path_.alphas[chosen - first])
+        self._finish(self.path_[chosen - first])
+        return self
+
+    def _path(
+        self, source: Source, rows: Rows, alphas: ArrayLike | None, shrinkage: float
+    ) -> PruningPath:
+        options = self._options()
+        if Options.of(options).new_values:
+            options["shrinkage"] = shrinkage
+        return prune_path(
+            source,
+            rows.X,
+            rows.y if source.forest.adds_up_to_y else None,
+            sample_weight=rows.weights,
+            alphas=alphas,
+            n_alphas=self.n_alphas,
+            max_depth=self.max_depth,
+            max_trees=self.max_trees if self.polish == "subset" else None,
+            **options,
+        )
+
+    def _score_fold(
+        self, paths: list[PruningPath], shrinkages: list[float], train: Rows, test: Rows
+    ) -> tuple[list[NDArray[np.float64]], float]:
+        """Return the scores of all alphas of each path, and of the full model, in one fold."""
+        source = self._source(train)
+        y_test = test.y if source.forest.adds_up_to_y else None
+        all_scores, full = [], np.nan
+        for path, shrinkage in zip(paths, shrinkages, strict=True):
+            fold = self._path(source, train, np.array(path.alphas), shrinkage)
+            found = fold.validate(test.X, y_test, sample_weight=test.weights, n_jobs=self.n_jobs)
+            # A path that ends early ends at the full model, the solution for smaller alphas too.
+            scores = np.full(len(path), found.scores[-1])
+            scores[: found.scores.size] = found.scores
+            all_scores.append(scores)
+            full = found.full
+        return all_scores, full
+
+
+def _summary(scores: NDArray[np.float64], full: float) -> Validation:
+    """Return the mean of the folds' scores, (n_folds, n_alphas), and how much they scatter."""
+    folds = len(scores)
+    # One fold cannot say how much they scatter.
+    spread = scores.std(axis=0, ddof=min(1, folds - 1))
+    return Validation(scores.mean(axis=0), spread / np.sqrt(folds), full)
