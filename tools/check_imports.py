@@ -21,6 +21,7 @@ TABLE = [
     "interop",
     "text",
     "rows",
+    "loss",
     "solve",
     "polish",
     "select",
@@ -37,7 +38,7 @@ TABLE = [
     "__init__",
 ]
 
-KERNEL_LIBRARIES = {"numpy", "numba", "typing", "collections", "importlib"}
+KERNEL_LIBRARIES = {"numpy", "numba", "typing", "collections", "hashlib", "importlib", "pathlib"}
 
 
 def imported(tree: ast.AST) -> set[str]:

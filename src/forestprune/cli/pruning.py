@@ -76,7 +76,7 @@ def make_small(
     task = work.prepare(source, files, asked.data, asked.division)
     output.note(*task.described("choosing by" if size.alpha is None else "scoring on"))
     output.warn(task.overlap)
-    path, place = choose(task, asked, whole=page is not None)
+    path, place = _chosen(task, asked, whole=page is not None)
     small = path[place]
     if out is not None:
         models.write_small(small, out, force=force)
@@ -103,17 +103,17 @@ def make_small(
     return document, [summary.table(document), *lines]
 
 
-def choose(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", int]:
+def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", int]:
     """Return all models that were looked at, and the place of the one to take.
 
     The `whole` path is for reports. With a given alpha there is none, see `_surroundings`.
     """
     from forestprune.exceptions import OutOfReachError
-    from forestprune.select import choosing
-    from forestprune.select.path import Budget
+    from forestprune.select.budget import Budget
+    from forestprune.select.choose import Wanted, choose
 
     size, rows = asked.size, work.rows
-    wanted = choosing.Wanted(
+    wanted = Wanted(
         alpha=size.alpha,
         budget=Budget(max_nodes=size.max_nodes, max_trees=size.max_trees, max_bytes=size.max_bytes),
         max_depth=size.max_depth,
@@ -123,7 +123,7 @@ def choose(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", int
         whole=whole,
     )
     try:
-        return choosing.candidates(
+        return choose(
             work.source,
             rows.X if whole and size.alpha is not None else rows.hand_over(),
             rows.y,
@@ -139,7 +139,7 @@ def choose(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", int
 
 
 def _held_out(work: Work) -> Any:
-    from forestprune.select.opening import HeldOut
+    from forestprune.select.routed import HeldOut
 
     rows = work.held_out
     return None if rows is None else HeldOut(rows.X, rows.y, rows.weight)
@@ -148,7 +148,7 @@ def _held_out(work: Work) -> Any:
 def _surroundings(path: "PruningPath", work: Work, asked: Asked) -> tuple["PruningPath", int]:
     """Return the path around a single point, with which one can see what it is worth."""
     from forestprune import api
-    from forestprune.select.opening import validated
+    from forestprune.select.validation import validate
 
     around = api.prune_path(
         work.source,
@@ -162,4 +162,8 @@ def _surroundings(path: "PruningPath", work: Work, asked: Asked) -> tuple["Pruni
     points = sorted((*around.points, point), key=lambda each: -each.alpha)
     joined = replace(path, points=tuple(points))
     place = next(place for place, each in enumerate(points) if each is point)
-    return validated(joined, _held_out(work), asked.options.n_jobs), place
+    held_out = _held_out(work)
+    if held_out is None:
+        return joined, place
+    rows = held_out.routed(path.source, asked.options.n_jobs)
+    return replace(joined, validation=validate(rows, joined.points)), place

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from forestprune.interop.source import Source, is_a
 from forestprune.options import Options
-from forestprune.select.path import Budget, check_quality
+from forestprune.select.budget import Budget, check_quality
 from forestprune.select.pruned import PrunedForest
 
 BUDGET = ("max_nodes", "max_trees", "max_depth", "max_bytes")
@@ -87,7 +87,7 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
 
     def _source(self, rows: Rows) -> Source:
         """Return the estimator as it is if it is fitted, else a clone fitted to the rows."""
-        if _is_fitted(self.estimator):
+        if is_fitted(self.estimator):
             return Source.of(self.estimator)
         if is_a(self.estimator, "sklearn.frozen", "FrozenEstimator"):
             raise NotFittedError("A FrozenEstimator must be fitted before it is pruned.")
@@ -99,7 +99,8 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         self.estimator_ = pruned.to_native()
 
 
-def _is_fitted(estimator: Any) -> bool:
+def is_fitted(estimator: Any) -> bool:
+    """Tell whether an estimator is fitted."""
     try:
         check_is_fitted(estimator)
     except NotFittedError:

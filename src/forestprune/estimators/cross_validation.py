@@ -1,15 +1,13 @@
 """A forest pruned as much as cross-validation says."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import indexable
 
-from forestprune.api import prune_path
-from forestprune.estimators.base import PrunedRegressor, Rows
+from forestprune.estimators.base import PrunedRegressor, Rows, is_fitted
 from forestprune.exceptions import OptionError
 from forestprune.interop.source import Source
 from forestprune.options import (
@@ -21,8 +19,12 @@ from forestprune.options import (
     SubsetSolver,
     Weighting,
 )
-from forestprune.select.path import Budget, PruningPath
-from forestprune.select.scoring import Validation
+from forestprune.select.budget import Budget
+from forestprune.select.choose import open_model, solvers
+from forestprune.select.path import PruningPath
+from forestprune.select.routed import RoutedRows, checked_alphas
+from forestprune.select.validation import Validation, validate
+from forestprune.solve.point import Point
 from forestprune.system.progress import track
 
 
@@ -126,7 +128,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
         """
         from sklearn.model_selection import check_cv  # not needed to predict
 
-        shrinkages = self._checked(X, y).shrinkages
+        how = self._checked(X, y)
         rows = Rows(*indexable(X, y, sample_weight))
         folds = list(check_cv(self.cv).split(rows.X, rows.y))
         if self.one_standard_error and len(folds) < 2:
@@ -134,18 +136,30 @@ class ForestPruneRegressorCV(PrunedRegressor):
                 "{one_standard_error} needs at least two folds to tell how much scores scatter, "
                 f"got {len(folds)}."
             )
-        source = self._source(rows)
-        paths = [self._path(source, rows, self.alphas, shrinkage) for shrinkage in shrinkages]
-        scored = [
-            self._score_fold(paths, shrinkages, rows.some(train), rows.some(test))
-            for train, test in track(folds, "cross-validating", len(folds))
-        ]
+        given = None if self.alphas is None else checked_alphas(self.alphas)
+        source, fitted = self._source(rows), is_fitted(self.estimator)
+        source, how = open_model(source, how, self.max_depth)
+        routed = self._routed(source, rows)
+        with np.errstate(under="ignore"):
+            paths = [
+                solver.path(solver.grid(self.n_alphas) if given is None else given)
+                for solver in solvers(routed, how, self._picked, choosing=True)
+            ]
+            scored = []
+            for train, test in track(folds, "cross-validating", len(folds)):
+                # The trees of a fitted model are the same in all folds, and so are the codes.
+                parts = (
+                    (routed.take(train), routed.take(test))
+                    if fitted
+                    else self._fitted_to(rows.some(train), rows.some(test))
+                )
+                scored.append(self._score_fold(paths, how, *parts))
         full = float(np.mean([full for _, full in scored]))
         # One row a fold, one column a point of any path.
         scores = np.array([np.concatenate(found) for found, _ in scored])
-        points = tuple(point for path in paths for point in path.points)
+        points = tuple(point for path in paths for point in path)
         validation = _summary(scores, full)
-        chosen = PruningPath(paths[0].source, points, validation).choose(
+        chosen = PruningPath(source, points, validation).choose(
             Budget(max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes),
             self.tolerance,
             self.one_standard_error,
@@ -156,40 +170,39 @@ class ForestPruneRegressorCV(PrunedRegressor):
         which = int(np.searchsorted(ends, chosen, side="right"))
         first = int(ends[which]) - len(paths[which])
         self.scores_ = scores[:, first : ends[which]].T
-        self.path_ = replace(paths[which], validation=_summary(self.scores_.T, full))
-        self.shrinkage_ = float(shrinkages[which])
+        self.path_ = PruningPath(source, tuple(paths[which]), _summary(self.scores_.T, full))
+        self.shrinkage_ = float(how.shrinkages[which])
         self.alpha_ = float(self.path_.alphas[chosen - first])
         self._finish(self.path_[chosen - first])
         return self
 
-    def _path(
-        self, source: Source, rows: Rows, alphas: ArrayLike | None, shrinkage: float
-    ) -> PruningPath:
-        options = self._options()
-        if Options.of(options).new_values:
-            options["shrinkage"] = shrinkage
-        return prune_path(
-            source,
-            rows.X,
-            rows.y if source.forest.adds_up_to_y else None,
-            sample_weight=rows.weights,
-            alphas=alphas,
-            n_alphas=self.n_alphas,
-            max_depth=self.max_depth,
-            max_trees=self.max_trees if self.polish == "subset" else None,
-            **options,
-        )
+    @property
+    def _picked(self) -> int | None:
+        """How many trees a best subset has."""
+        return self.max_trees if self.polish == "subset" else None
+
+    def _routed(self, source: Source, rows: Rows) -> RoutedRows:
+        y = rows.y if source.forest.adds_up_to_y else None
+        return RoutedRows.of(source, rows.X, y, rows.weights, self.n_jobs)
+
+    def _fitted_to(self, train: Rows, test: Rows) -> tuple[RoutedRows, RoutedRows]:
+        """Fit the forest to the rows of some folds; return these and the others, routed."""
+        source = self._source(train)
+        source = source if self.max_depth is None else source.cut(self.max_depth)
+        return self._routed(source, train), self._routed(source, test)
 
     def _score_fold(
-        self, paths: list[PruningPath], shrinkages: list[float], train: Rows, test: Rows
+        self,
+        paths: Sequence[Sequence[Point]],
+        how: Options,
+        train: RoutedRows,
+        test: RoutedRows,
     ) -> tuple[list[NDArray[np.float64]], float]:
         """Return the scores of all alphas of each path, and of the full model, in one fold."""
-        source = self._source(train)
-        y_test = test.y if source.forest.adds_up_to_y else None
         all_scores, full = [], np.nan
-        for path, shrinkage in zip(paths, shrinkages, strict=True):
-            fold = self._path(source, train, np.array(path.alphas), shrinkage)
-            found = fold.validate(test.X, y_test, sample_weight=test.weights, n_jobs=self.n_jobs)
+        fold = solvers(train, how, self._picked, choosing=True)
+        for path, solver in zip(paths, fold, strict=True):
+            found = validate(test, solver.path(np.array([point.alpha for point in path])))
             # A path that ends early ends at the full model, the solution for smaller alphas too.
             scores = np.full(len(path), found.scores[-1])
             scores[: found.scores.size] = found.scores
