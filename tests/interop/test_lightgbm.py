@@ -434,7 +434,7 @@ def test_the_pruned_model_is_a_proper_estimator(name, tmp_path):
     ):
         assert params.keys() == others.keys()
         for param, value in params.items():
-            other = interop.plain(param, others[param], interop._not_plain)
+            other = interop.plain(param, others[param])
             assert value == (forest.n_trees if param in rounds else other)
 
     assert len(pickle.dumps(native)) < len(pickle.dumps(model))

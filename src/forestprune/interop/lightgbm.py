@@ -45,7 +45,7 @@ from forestprune.interop.lightgbm_text import (
     read_tree,
     write_tree,
 )
-from forestprune.interop.params import check_writable, plain, refusal, refuse
+from forestprune.interop.params import check_writable, plain, refusal
 
 _CLASSES = {cls.__name__: cls for cls in (LGBMRegressor, Booster)}
 _FORMAT = "v4"
@@ -101,10 +101,10 @@ def from_model(model: Any) -> Forest:
         "header": text.header,
         "parameters": text.parameters,
         "pandas_categorical": text.pandas_categorical,
-        "booster_params": plain("params", booster.params, _not_plain),
+        "booster_params": plain("params", booster.params),
     }
     if isinstance(model, LGBMRegressor):
-        state["params"] = plain("params", model.get_params(), _not_plain)
+        state["params"] = plain("params", model.get_params())
         state["attributes"] = {
             name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
@@ -298,12 +298,6 @@ def _marked_columns(text: ModelText, sizes: list[int]) -> tuple[int, ...]:
         for listed, size in zip(codes.values(), sizes, strict=True)
     )
     return tuple(codes) if sound else ()
-
-
-def _not_plain(name: str, param: Any) -> Any:
-    if isinstance(param, np.random.RandomState | np.random.Generator):
-        return None
-    return refuse(name, param)
 
 
 # Out

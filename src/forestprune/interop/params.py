@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+import numpy as np
+
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.forest import Forest
 from forestprune.forest.origin import Origin
@@ -17,7 +19,12 @@ def refuse(name: str, param: Any) -> Any:
 
 
 def plain(name: str, param: Any, other: Callable[[str, Any], Any] = refuse) -> Any:
-    """Return `param` as JSON can hold it; `other` says what becomes of what is not plain."""
+    """Return `param` as JSON can hold it; `other` says what becomes of what is not plain.
+
+    A random generator becomes None: its state would only matter to another fit.
+    """
+    if isinstance(param, np.random.RandomState | np.random.Generator):
+        return None
     if param is None or isinstance(param, bool | int | float | str):
         return param
     if hasattr(param, "tolist"):  # numpy's scalars and arrays, pandas' series and indices

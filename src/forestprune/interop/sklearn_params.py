@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.dummy import DummyRegressor
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
@@ -19,8 +18,6 @@ def encoded(name: str, param: Any) -> Any:
 
 
 def _not_plain(name: str, param: Any) -> Any:
-    if isinstance(param, np.random.RandomState):
-        return None
     if type(param) in _NESTED.values():
         inner = {n: encoded(n, p) for n, p in param.get_params(deep=False).items()}
         return {"estimator": type(param).__name__, "params": inner}
