@@ -8,11 +8,11 @@ import os
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 DEEP = os.environ.get("FORESTPRUNE_TESTS") == "deep" and not INTERPRETED
-EXAMPLES = 500 if DEEP else 25
+EXAMPLES = 150 if DEEP else 25
 
 
 def examples(some):
-    """Return how many cases to draw where each takes long: some, a third of them, or thrice."""
+    """Return how many cases to draw where each takes long: some, a third of them, or twice as many."""
     if INTERPRETED:
         return some
-    return 3 * some if DEEP else -(-some // 3)
+    return 2 * some if DEEP else -(-some // 3)

@@ -105,17 +105,31 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
         assert alone.objective <= cold + 1e-9
 
 
+def rounding(case, problem, weights, objective):
+    """Return what an objective is uncertain by: targets and trees are known to 16 digits only.
+
+    It matters where targets hardly vary beside that.
+    """
+    forest = case.forest
+    size = np.abs(forest.value).max(initial=0.0) * np.abs(weights * forest.scale).sum()
+    size += np.abs(case.y).max() + np.abs(forest.base).max()
+    share = 10 * np.finfo(float).eps * size / np.sqrt(problem.variation)
+    return 1e-12 + share * (2 * np.sqrt(objective) + share)
+
+
 @given(cases(joint=(None,), min_trees=1, max_outputs=1), alphas)
 def test_the_literal_algorithm_minimises_the_same_objective(case, alpha):
     assume(any(case.depths))
     case.weights = None
-    literal = Literal(case.pose(), case.X)
+    problem = case.pose()
+    literal = Literal(problem, case.X)
     z = literal.solve(alpha)
     depths = z.sum(axis=1).astype(int)
     # Rows of z beyond a tree's own depth have nothing to cut.
     depths = np.minimum(depths, case.depths)
     expected = naive.objective(case, depths, [1.0] * len(depths), alpha)
-    assert literal.objective(z, alpha) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    slack = rounding(case, problem, np.ones(len(depths)), expected)
+    assert literal.objective(z, alpha) == pytest.approx(expected, rel=1e-9, abs=slack)
 
 
 @given(cases(max_trees=4), alphas)
@@ -131,13 +145,9 @@ def test_searching_never_makes_it_worse(case, alpha):
         search(descent)
         after = descent.solution(alpha)
         assert after.objective <= before + 1e-12
-        # What trees add is known to 16 digits, which shows where targets hardly vary beside it.
-        value, scale = case.forest.value, after.weights * case.forest.scale
-        size = np.abs(value).max(initial=0.0) * np.abs(scale).sum()
-        digits = 10 * np.finfo(float).eps * size / np.sqrt(descent.problem.variation)
-        assert after.objective == pytest.approx(
-            naive.objective(case, after.depths, after.weights, alpha), rel=1e-9, abs=1e-12 + digits
-        )
+        expected = naive.objective(case, after.depths, after.weights, alpha)
+        slack = rounding(case, descent.problem, after.weights, expected)
+        assert after.objective == pytest.approx(expected, rel=1e-9, abs=slack)
 
 
 @pytest.mark.parametrize("local_search", ["random", "correlated"])
