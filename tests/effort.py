@@ -12,7 +12,7 @@ EXAMPLES = 150 if DEEP else 25
 
 
 def examples(some):
-    """Return how many cases to draw where each takes long: some, a third of them, or twice as many."""
+    """Return how many cases to draw where each takes long: some, fewer, or more."""
     if INTERPRETED:
         return some
     return 2 * some if DEEP else -(-some // 3)

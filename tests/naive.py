@@ -257,18 +257,18 @@ def end_of_row(root, pruned, row, dtype):
     return root
 
 
-def subtree_worth(case, i, pruned, rest, shrinkage):
-    """Return what tree i, pruned, adds to the sum of squares that `rest` has without it.
+def subtree_objective(case, i, pruned, rest, shrinkage):
+    """Return how tree i, pruned, changes the sum of squares that `rest` has without it.
 
-    With the penalty on changed values, but not the cost of nodes; and what it adds, row by row.
+    With the penalty of changed values, but not the cost of nodes; and what it adds, row by row.
     `shrinkage` is None if leaves keep their values.
     """
     root, scale = case.roots[i], case.forest.scale[i]
     weights = np.ones(len(case.X)) if case.weights is None else case.weights
     adds = np.zeros_like(rest)
-    worth = 0.0
+    change = 0.0
     if pruned.is_leaf:
-        return worth, adds
+        return change, adds
     ends = [end_of_row(root, pruned, row, case.dtype) for row in case.X]
     for leaf in {id(end): end for end in ends}.values():
         rows = [x for x, end in enumerate(ends) if end is leaf]
@@ -278,9 +278,9 @@ def subtree_worth(case, i, pruned, rest, shrinkage):
         if shrinkage is not None and w.sum() + shrinkage > 0:
             value = (w @ r + shrinkage * origin) / (w.sum() + shrinkage)
         adds[rows] = value
-        worth += float((w[:, None] * ((r - value) ** 2 - r**2)).sum())
-        worth += (shrinkage or 0.0) * float(((value - origin) ** 2).sum())
-    return worth, adds
+        change += float((w[:, None] * ((r - value) ** 2 - r**2)).sum())
+        change += (shrinkage or 0.0) * float(((value - origin) ** 2).sum())
+    return change, adds
 
 
 def tree_depth_of_mask(root, mask):

@@ -8,6 +8,9 @@ from naive import Node, layers, level_order
 
 from forestprune import Forest, InputSpec, encode
 from forestprune.forest.build import RawTree, build_forest
+from forestprune.options import Options
+from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.layers.tuning import Tuning
 from forestprune.solve.problem import pose
 
 N_FEATURES = 3
@@ -156,10 +159,13 @@ class Case:
         return [len(layers(root)) - 1 for root in self.roots]
 
     def pose(self):
-        encoding = encode(self.forest, self.X, sample_weight=self.weights)
-        return pose(
-            encoding, self.y, weighting=self.weighting, joint=self.joint, alpha2=self.alpha2
+        return pose(encode(self.forest, self.X), self.y, sample_weight=self.weights)
+
+    def layer_rule(self, problem=None, **tuning):
+        options = Options(
+            rule="layer", weighting=self.weighting, joint=self.joint, alpha2=self.alpha2
         )
+        return LayerRule(problem or self.pose(), options, Tuning(**tuning))
 
 
 @st.composite

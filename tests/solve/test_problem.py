@@ -12,8 +12,11 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from strategies import alphas, cases
 
 from forestprune import Forest, encode
-from forestprune.solve.layers.descent import Descent
-from forestprune.solve.problem import check_target, pose
+from forestprune.options import Options
+from forestprune.solve.costs import layer_costs, split_costs
+from forestprune.solve.descent import Descent
+from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.problem import checked_target, pose
 
 
 def residual_of(case, problem, depths, weights):
@@ -27,17 +30,20 @@ def residual_of(case, problem, depths, weights):
 
 @given(cases(), alphas, st.data())
 def test_the_objective_is_that_of_the_paper(case, alpha, data):
-    problem = case.pose()
+    rule = case.layer_rule()
     depths = [data.draw(st.integers(0, depth)) for depth in case.depths]
     free = st.sampled_from([1.0] if case.joint is None else [1.0, 0.5, -2.0])
     weights = [data.draw(free) for _ in depths]
-    stated = problem.objective(
-        residual_of(case, problem, depths, weights),
-        np.array(depths, dtype=np.int64),
-        np.array(weights),
-        alpha,
-    )
-    assert stated == pytest.approx(naive.objective(case, depths, weights, alpha), rel=1e-9)
+    rule.cut_at(np.array(depths, dtype=np.int64), np.array(weights))
+    expected = naive.objective(case, depths, weights, alpha)
+    slack = naive.rounding(case)
+    assert rule.objective(alpha) == pytest.approx(expected, rel=1e-9, abs=1e-12 + slack)
+    point = rule.point(alpha)
+    assert point.objective == rule.objective(alpha)
+    residual = residual_of(case, rule.problem, depths, weights)
+    unexplained = rule.problem.unexplained(residual.astype(float))
+    assert point.loss == pytest.approx(unexplained, rel=1e-9, abs=1e-12 + slack)
+    assert rule.priced(point) == pytest.approx(point.objective, rel=1e-12)
 
 
 @given(cases())
@@ -52,35 +58,32 @@ def test_nothing_kept_leaves_the_residual_of_the_intercept(case):
 
 @given(cases())
 def test_costs_add_up_over_layers(case):
-    problem = case.pose()
+    found = layer_costs(case.forest, case.weighting)
     costs, K = naive.layer_costs(case.roots, case.weighting)
-    for i, layer_costs in enumerate(costs):
-        expected = np.cumsum([0.0, *layer_costs]) / (K or 1)
-        np.testing.assert_allclose(problem.costs[i, : len(expected)], expected, rtol=1e-12)
+    for i, mine in enumerate(costs):
+        expected = np.cumsum([0.0, *mine]) / (K or 1)
+        np.testing.assert_allclose(found[i, : len(expected)], expected, rtol=1e-12)
 
 
 def test_costs_a_node_are_costs_a_layer():
     X, y = make_friedman1(100, random_state=0)
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
-    encoding = encode(Forest.from_model(model), X)
-    forest = encoding.forest
-    by_node = pose(encoding, y, weighting=np.ones(forest.n_nodes)).costs
-    np.testing.assert_allclose(by_node, pose(encoding, y, weighting="node").costs)
+    forest = Forest.from_model(model)
+    by_node = layer_costs(forest, np.ones(forest.n_nodes))
+    np.testing.assert_allclose(by_node, layer_costs(forest, "node"))
     by_depth = forest.node_depths.astype(float)
     layers = forest.layer_sizes() * np.arange(1, forest.max_depth + 1)
-    np.testing.assert_allclose(
-        pose(encoding, y, weighting=by_depth).costs, pose(encoding, y, weighting=layers).costs
-    )
+    np.testing.assert_allclose(layer_costs(forest, by_depth), layer_costs(forest, layers))
 
 
 def test_everything_costs_one():
     X, y = make_friedman1(100, random_state=0)
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
-    encoding = encode(Forest.from_model(model), X)
+    forest = Forest.from_model(model)
     for weighting in ("node", "depth", np.full((3, 3), 0.7)):
-        problem = pose(encoding, y, weighting=weighting)
-        everything = problem.penalty(problem.depths, np.ones(3), 1.0)
-        assert everything == pytest.approx(1.0)
+        assert layer_costs(forest, weighting)[:, -1].sum() == pytest.approx(1.0)
+    for weighting in ("node", np.full(forest.n_nodes, 0.7)):
+        assert split_costs(forest, weighting).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("joint", [None, "ridge", "subset"])
@@ -97,12 +100,10 @@ def test_alpha_has_no_unit(joint):
             scale=forest.scale / inner,
             base=forest.base * unit,
         )
-        problem = pose(
-            encode(changed, np.tile(X, (times, 1))), np.tile(y * unit, times), joint=joint
-        )
-        descent = Descent(problem)
-        descent.descend(0.5, 100)
-        solutions.append(descent.solution(0.5))
+        problem = pose(encode(changed, np.tile(X, (times, 1))), np.tile(y * unit, times))
+        rule = LayerRule(problem, Options(rule="layer", joint=joint))
+        Descent(rule).descend(0.5, 100)
+        solutions.append(rule.point(0.5))
     for solution in solutions[1:]:
         np.testing.assert_array_equal(solution.depths, solutions[0].depths)
         np.testing.assert_allclose(solution.weights, solutions[0].weights, rtol=1e-3)
@@ -130,7 +131,11 @@ def test_unusable_costs_are_refused(weighting, complaint):
     X, y = make_friedman1(50, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(2, max_depth=3, random_state=0).fit(X, y))
     with pytest.raises(ValueError, match=complaint):
-        pose(encode(forest, X), y, weighting=weighting)
+        layer_costs(forest, weighting)
+    with pytest.raises(ValueError, match="must have shape"):
+        split_costs(forest, weighting)
+    with pytest.raises(ValueError, match="not negative"):
+        split_costs(forest, -np.ones(forest.n_nodes))
 
 
 @pytest.mark.parametrize(
@@ -144,4 +149,4 @@ def test_unusable_costs_are_refused(weighting, complaint):
 )
 def test_unusable_targets_are_refused(y, complaint):
     with pytest.raises(ValueError, match=complaint):
-        check_target(y, 5, 1)
+        checked_target(y, 5, 1)

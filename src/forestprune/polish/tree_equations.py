@@ -13,7 +13,7 @@ from forestprune.solve.point import Point, pack_splits, without_trees
 from forestprune.solve.problem import Problem
 
 BLOCK_BYTES = 1 << 24
-"""Rows are gone through in blocks whose columns, one a tree, take about this much memory."""
+"""Memory for the columns of a block of rows, one a tree."""
 
 
 class TreeEquations:
@@ -21,12 +21,14 @@ class TreeEquations:
 
     The weights beta and the intercept b minimise ``|| y - b - sum of beta_i f_i(x) ||^2 /
     (m var(y))`` plus a penalty of the weights; f_i is tree i as it is pruned. Inner products are
-    kept from one point to the next and renewed only for trees that differ.
+    kept from one point to the next and renewed only for trees that differ. Rows are gone through
+    in blocks whose columns, one a tree, take about `block_bytes`.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, block_bytes: int = BLOCK_BYTES) -> None:
         n_trees, outputs = problem.encoding.forest.n_trees, problem.encoding.forest.n_outputs
         self.problem = problem
+        self._block_bytes = block_bytes
         self._contributions = Contributions(problem.encoding, problem.trees)
         # Of the columns with their means taken out, which is what a free intercept does.
         self._gram = np.zeros((n_trees, n_trees))
@@ -83,7 +85,7 @@ class TreeEquations:
             return
         self._means[changed] = contributions.means(changed)
         rows = self._weight.size
-        length = max(64, BLOCK_BYTES // (8 * kept.size))
+        length = max(64, self._block_bytes // (8 * kept.size))
         products = np.zeros((changed.size, kept.size))
         among = np.searchsorted(kept, changed)
         for start in range(0, rows, length):

@@ -20,12 +20,6 @@ from forestprune.solve.problem import Problem
 from forestprune.solve.rule import Order, Rule
 from forestprune.system.threads import run_in_threads, split_range, thread_count
 
-ROUNDING = 1e-11
-"""A depth changes only if the objective falls by more than this: less may be rounding."""
-
-WEIGHT_TOLERANCE = 1e-8
-"""The same where weights are free, which could be improved for ever by less and less."""
-
 NEXT_TO_NOTHING = 1e-10
 """A cut whose square is a smaller share of its tree's largest one is not given a weight."""
 
@@ -58,8 +52,8 @@ class LayerRule(Rule):
         self.full_depths = forest.depths
         self._price: tuple[float, LayerPrice] | None = None
         self._random: Any = check_random_state(self.options.random_state)
-        self._layers = measured_layers(problem, self.tuning)
-        n_trees, directions = self._layers.share.shape[:2]
+        self.layers = measured_layers(problem, self.tuning)
+        n_trees, directions = self.layers.share.shape[:2]
         self._cut = Cut(
             residual=problem.residual.copy(),
             depth=np.zeros(n_trees, np.int64),
@@ -88,7 +82,7 @@ class LayerRule(Rule):
             return np.arange(n_trees)
         # Alone, a tree of an average counts n_trees times as much as in it.
         last = np.arange(n_trees), self.full_depths
-        error = n_trees * self._layers.square[last] - 2.0 * self._cut.correlation[last]
+        error = n_trees * self.layers.square[last] - 2.0 * self._cut.correlation[last]
         return np.argsort(error, kind="stable")
 
     @property
@@ -123,19 +117,19 @@ class LayerRule(Rule):
         if options.joint is not None:
             # A cut that adds next to nothing beside the rest of its tree would take a weight so
             # large that all else drowned in its rounding.
-            square = self._layers.square
+            square = self.layers.square
             least = NEXT_TO_NOTHING * square.max(axis=1, keepdims=True, initial=0.0)
             penalty[:, 1:][(square <= least)[:, 1:]] = np.inf
-        min_gain = problem.min_gain(ROUNDING if options.joint is None else WEIGHT_TOLERANCE)
+        tuning = self.tuning
+        tolerance = tuning.rounding if options.joint is None else tuning.weight_tolerance
+        min_gain = problem.min_gain(tolerance)
         return LayerPrice(seal(penalty), seal(self._ridge()), options.joint is not None, min_gain)
 
     def _ridge(self) -> NDArray[np.float64]:
         """Return what the square of each tree's weight costs, times the variation."""
         if self.options.joint != "ridge":
             return np.zeros(len(self.costs))
-        full: NDArray[np.float64] = self._layers.square[
-            np.arange(len(self.costs)), self.full_depths
-        ]
+        full: NDArray[np.float64] = self.layers.square[np.arange(len(self.costs)), self.full_depths]
         return self.options.alpha2 * full
 
     def look_at(self, trees: Order) -> None:
@@ -145,7 +139,7 @@ class LayerRule(Rule):
         enough = trees.size * encoding.n_rows > 1_000_000
         pieces = 4 * thread_count(n_jobs) if enough else 1
         tasks = [
-            (encoding.codes, self._layers, self._cut, trees[first:last])
+            (encoding.codes, self.layers, self._cut, trees[first:last])
             for first, last in split_range(trees.size, pieces)
         ]
         run_in_threads(kernels.look_at_trees, tasks, n_jobs, "looking at trees")
@@ -157,7 +151,7 @@ class LayerRule(Rule):
         have are infinitely bad. The second array has the weights that go with them.
         """
         objective, weights = np.empty_like(self.costs), np.empty_like(self.costs)
-        kernels.price_choices(self._layers, self._cut, self.price(alpha), objective, weights)
+        kernels.price_choices(self.layers, self._cut, self.price(alpha), objective, weights)
         return objective / self.problem.variation, weights
 
     def correlations(self) -> NDArray[np.float64]:
@@ -166,7 +160,7 @@ class LayerRule(Rule):
         Going by what is known of the trees; 0 for a tree that is constant.
         """
         last = np.arange(self.depths.size), self.full_depths
-        length = np.sqrt(self._layers.square[last])
+        length = np.sqrt(self.layers.square[last])
         some = length > 0
         return np.divide(
             np.abs(self._cut.correlation[last]), length, out=np.zeros(some.size), where=some
@@ -179,7 +173,7 @@ class LayerRule(Rule):
             return
         changing = ("depth", "weight", "drift", "drift_then")
         guess = cut._replace(**{name: getattr(cut, name).copy() for name in changing})
-        kernels.guess_layers(self._layers, guess, self.price(alpha), order, self.tuning.guesses)
+        kernels.guess_layers(self.layers, guess, self.price(alpha), order, self.tuning.guesses)
         moved = np.count_nonzero((guess.depth != cut.depth) | (guess.weight != cut.weight))
         if not moved:
             return
@@ -196,7 +190,7 @@ class LayerRule(Rule):
         changed, looked = kernels.sweep_layers(
             self.problem.encoding.codes,
             self.problem.row_weight,
-            self._layers,
+            self.layers,
             self._cut,
             self.price(alpha),
             order,
@@ -254,7 +248,7 @@ class LayerRule(Rule):
         # Copies, which can be written to: for kernels, arrays that cannot are of another type.
         choice = depths.copy(), weights.copy()
         kernels.cut_trees(
-            problem.encoding.codes, problem.row_weight, self._layers, self._cut, *choice
+            problem.encoding.codes, problem.row_weight, self.layers, self._cut, *choice
         )
 
     def save(self) -> Cut:

@@ -11,6 +11,10 @@ class Tuning:
     ----------
     lazy : bool
         Pass over trees that certainly would not change. The result is the same, bit for bit.
+    rounding : float
+        A depth changes only if the objective falls by more than this: less may be rounding.
+    weight_tolerance : float
+        The same where weights are free, which could be improved for ever by less and less.
     smallest_alpha : float
         Where a grid of alphas ends at the latest, relative to where it begins.
     guesses : int
@@ -37,6 +41,8 @@ class Tuning:
     """
 
     lazy: bool = True
+    rounding: float = 1e-11
+    weight_tolerance: float = 1e-8
     smallest_alpha: float = 1e-6
     guesses: int = 100
     cells: int = 128

@@ -38,6 +38,11 @@ class Gram:
         kernels.count_overlaps(row_weight, trees, cut, *arguments, fresh)
         kernels.refit_by_overlaps(row_weight, trees, cut, price, *arguments, size, max_sweeps)
 
+    def shared(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the weight of the rows that leaves share, given as nodes of the forest."""
+        slots = self._overlaps.slot_of[nodes] - 1
+        return self._overlaps.weight[np.ix_(slots, slots)]
+
     def _assign(
         self, active: ActiveSet, cut: Pruning, order: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_], int]:

@@ -19,12 +19,6 @@ from forestprune.solve.subtrees.screening import Screening
 from forestprune.solve.subtrees.tuning import Tuning
 from forestprune.system.threads import Crew
 
-ROUNDING = 1e-11
-"""Trees change only if the objective falls by more than this: less may be rounding."""
-
-VALUE_TOLERANCE = 1e-6
-"""The same where leaf values are refitted, which could be improved for ever by less and less."""
-
 NOTHING = np.empty(0, np.bool_), np.empty((0, 0))
 
 
@@ -67,7 +61,7 @@ class SubtreeRule(Rule):
         rows = float(trees.weight[trees.offsets[:-1]].max(initial=0.0))
         self._rows_per_cost = rows * float(self.costs.sum()) / max(self.costs.size, 1)
         self._deep = trees.weight.size > max(tuning.large, tuning.deep * codes.size)
-        self._gram = Gram(tuning.gram_leaves, trees.weight.size)
+        self.gram = Gram(tuning.gram_leaves, trees.weight.size)
         n_trees, n_leaves = forest.n_trees, trees.leaf.size
         self._cut = Pruning(
             residual=problem.residual.copy(),
@@ -126,12 +120,13 @@ class SubtreeRule(Rule):
 
     def price(self, alpha: float) -> Price:
         """Return what prunings cost at `alpha`, as kernels read it."""
+        tolerance = self.tuning.value_tolerance if self.refits else self.tuning.rounding
         return Price(
             self.costs,
             alpha * self.problem.variation,
             self.shrinkage,
             self.refits,
-            self.problem.min_gain(VALUE_TOLERANCE if self.refits else ROUNDING),
+            self.problem.min_gain(tolerance),
         )
 
     def begin(self, alpha: float, order: Order) -> None:  # noqa: ARG002
@@ -153,7 +148,7 @@ class SubtreeRule(Rule):
             kept, row_weight = order[self.depths[order] > 0], self.problem.row_weight
             few = cut.n_leaves[kept].sum() <= tuning.gram_leaves
             if few and active.codes.size >= tuning.gram_rows:
-                self._gram.refit(row_weight, active, cut, price, kept, tuning.value_sweeps)
+                self.gram.refit(row_weight, active, cut, price, kept, tuning.value_sweeps)
             else:
                 sweeps = tuning.value_sweeps
                 kernels.refit_values(row_weight, active.trees, cut, price, kept, sweeps)
@@ -226,30 +221,39 @@ class SubtreeRule(Rule):
         """Tell whether some whole trees, not their active nodes only, could not gain."""
         if self._active is self._whole:
             return True
-        price, gain = self.price(alpha), np.full(self.order.size, np.inf)
-        screening = self._screening_at(price)
-        if screening is not None:
-            row_weight = self.problem.row_weight
-            screening.gains_at_most(price, row_weight, self._cut, self._active, gain)
-        # What may gain by that bound is looked at closely.
-        some = order[gain[order] > price.min_gain]
-        exact, _, _ = self._best_prunings(price, 1.0, some)
-        return bool((exact[some] <= price.min_gain).all())
-
-    def _screening_at(self, price: Price) -> Screening | None:
-        """Return a bound by trees that leave out what hardly gains its cost, if that is much."""
-        square = self.problem.unexplained(self._cut.residual) * self.problem.variation
+        price, most = self.price(alpha), np.full(self.order.size, np.inf)
         # As many rows as have n / (n + shrinkage) of their squares worth a split.
+        square = self.problem.unexplained(self._cut.residual) * self.problem.variation
         share = price.alpha * self._rows_per_cost / square if square > 0.0 else 0.0
         rows = 0.5 * (share + np.sqrt(share * (share + 4.0 * price.shrinkage)))
-        if rows < self.tuning.screened_rows:
-            return None
+        if rows >= self.tuning.screened_rows:
+            most = self.gains_at_most(alpha, rows)
+        # What may gain by that bound is looked at closely.
+        some = order[most[order] > price.min_gain]
+        return bool((self.gains(alpha, some)[some] <= price.min_gain).all())
+
+    def gains(self, alpha: float, some: Order) -> NDArray[np.float64]:
+        """Return what the best prunings of some whole trees gain over what is kept now.
+
+        As sums of squares, so times the problem's variation.
+        """
+        return self._best_prunings(self.price(alpha), 1.0, some)[0]
+
+    def gains_at_most(self, alpha: float, rows: float) -> NDArray[np.float64]:
+        """Return a bound on these gains, by trees without nodes below those of so many rows."""
         if self._screening is None:
             self._screening = Screening(self._whole, self.costs, self._crew)
-        # A little fewer than that serve for lower alphas too.
+        # A little fewer rows than that serve for lower alphas too.
         if not 0.65 <= rows / self._screening.rows <= 4.0:
             self._screening.cut(0.7 * rows)
-        return self._screening
+        gain, row_weight = np.empty(self.order.size), self.problem.row_weight
+        self._screening.gains_at_most(self.price(alpha), row_weight, self._cut, self._active, gain)
+        return gain
+
+    @property
+    def active_nodes(self) -> int:
+        """How many nodes sweeps look at now."""
+        return self._active.nodes.size
 
     def point(self, alpha: float) -> Point:
         """Return what is kept now, with its objective."""

@@ -1,4 +1,4 @@
-"""Numbers that decide how fast the subtree rule is. None of them changes what it converges to."""
+"""Numbers that decide how fast the subtree rule is, and when it stops."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,10 @@ class Tuning:
     ----------
     lazy : bool
         Pass over trees that certainly would not change. The result is the same, bit for bit.
+    rounding : float
+        Trees change only if the objective falls by more than this: less may be rounding.
+    value_tolerance : float
+        The same where leaf values are refitted, which could be improved for ever by less and less.
     smallest_alpha : float
         Where a grid of alphas ends, relative to where it begins.
     value_sweeps : int
@@ -33,6 +37,8 @@ class Tuning:
     """
 
     lazy: bool = True
+    rounding: float = 1e-11
+    value_tolerance: float = 1e-6
     smallest_alpha: float = 1e-5
     value_sweeps: int = 25
     ahead: float = 0.1

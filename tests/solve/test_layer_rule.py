@@ -5,8 +5,7 @@ import itertools
 import naive
 import numpy as np
 import pytest
-from conftest import INTERPRETED
-from forestprune.solve.layers.descent import Descent
+from effort import INTERPRETED
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import Node
@@ -16,21 +15,37 @@ from strategies import alphas, cases, raw_tree
 
 from forestprune import Forest, InputSpec, encode
 from forestprune.forest.build import build_forest
-from forestprune.solve.layers import sketch
-from forestprune.solve.problem import ROUNDING, WEIGHT_TOLERANCE, pose
+from forestprune.options import Options
+from forestprune.solve.descent import Descent
+from forestprune.solve.layers.layers import measured_layers
+from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.layers.tuning import Tuning
+from forestprune.solve.problem import pose
 
 ROWS, TREES = (30, 6) if INTERPRETED else (150, 30)
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="too many rows to go through interpreted")
 
 
-@pytest.fixture(params=[False, True], ids=["no sketch", "sketch"])
-def sketched(request, monkeypatch):
-    """Let the smallest forests have a sketch too, or none."""
-    monkeypatch.setattr(sketch, "LEAST_ROWS", 1 if request.param else 10**9)
-    monkeypatch.setattr(sketch, "LEAST_SHARE", 0.0)
-    monkeypatch.setattr(sketch, "CELLS", 4)
-    monkeypatch.setattr(sketch, "LAYERS", 2)
-    return request.param
+SKETCH = {"sketch_share": 0.0, "cells": 4, "cell_layers": 2}
+
+# The smallest forests have a sketch too, or none.
+sketched = pytest.mark.parametrize("sketch_rows", [10**9, 1], ids=["no sketch", "sketch"])
+
+
+def rule_of(forest, X, y, **options):
+    """Return the rule for a forest, cutting nothing yet."""
+    return LayerRule(pose(encode(forest, X), y), Options(rule="layer", **options))
+
+
+def descend_both(lazy, eager, alphas, max_iter):
+    """Let two descents go on, and see that they stay the same to the last bit."""
+    for alpha in alphas:
+        for descent in (lazy, eager):
+            descent.descend(alpha, max_iter)
+        now, then = lazy.rule, eager.rule
+        assert now.objective(alpha) == then.objective(alpha)
+        np.testing.assert_array_equal(now.depths, then.depths)
+        np.testing.assert_array_equal(now.weights, then.weights)
 
 
 def contributions(case, i):
@@ -49,12 +64,12 @@ def inner(case, a, b):
 
 @given(cases(), st.data())
 def test_what_is_known_of_a_tree_is_what_its_rows_say(case, data):
-    problem = case.pose()
-    descent = Descent(problem)
+    rule = case.layer_rule()
     depths = np.array([data.draw(st.integers(0, k)) for k in case.depths], dtype=np.int64)
     weights = np.where(depths > 0, [data.draw(st.sampled_from([1.0, 0.5])) for _ in depths], 1.0)
-    descent.move_to(depths, weights)
-    descent.look_at(np.arange(depths.size))
+    rule.cut_at(depths, weights)
+    rule.look_at(np.arange(depths.size))
+    known = rule.save()
     rest = case.y - naive.pruned_predictions(
         case.roots, case.X, case.forest.scale, case.forest.base, depths, weights, case.dtype
     )
@@ -63,27 +78,26 @@ def test_what_is_known_of_a_tree_is_what_its_rows_say(case, data):
         without = rest + weights[i] * adds[depths[i]]
         scale = 1e-9 * (1 + inner(case, without, without) + inner(case, adds[-1], adds[-1]))
         for k, add in enumerate(adds):
-            assert descent._cut.correlation[i, k] == pytest.approx(
-                inner(case, add, without), abs=scale
-            )
-            assert problem.steps.square[i, k] == pytest.approx(inner(case, add, add), abs=scale)
+            assert known.correlation[i, k] == pytest.approx(inner(case, add, without), abs=scale)
+            assert rule.layers.square[i, k] == pytest.approx(inner(case, add, add), abs=scale)
             for j in range(k):
                 apart = inner(case, add - adds[j], add - adds[j]) ** 0.5
-                reach = problem.steps.reach[i, k] - problem.steps.reach[i, j]
+                reach = rule.layers.reach[i, k] - rule.layers.reach[i, j]
                 assert apart <= reach * (1 + 1e-9) + scale
 
 
 @given(case=cases(), alpha=alphas)
 def test_no_single_tree_can_improve_the_result(case, alpha):
-    descent = Descent(case.pose())
+    rule = case.layer_rule()
+    descent = Descent(rule)
     # Where a cut tree says much more than its penalty goes by, weights creep.
     assert descent.descend(alpha, 100_000)
-    solution = descent.solution(alpha)
-    depths, weights = solution.depths, solution.weights
+    solution = rule.point(alpha)
+    depths, weights = solution.depths, rule.weights
     reached = naive.objective(case, depths, weights, alpha)
     slack = 1e-12 + naive.rounding(case)
     assert solution.objective == pytest.approx(reached, rel=1e-9, abs=slack)
-    least = ROUNDING if case.joint is None else WEIGHT_TOLERANCE
+    least = rule.tuning.rounding if case.joint is None else rule.tuning.weight_tolerance
     grid = [1.0] if case.joint is None else [*np.linspace(-3, 3, 61), 0.999, 1.001]
     for i, deepest in enumerate(case.depths):
         for k in range(deepest + 1):
@@ -95,11 +109,11 @@ def test_no_single_tree_can_improve_the_result(case, alpha):
                 assert value >= reached - least - slack - 1e-9 * abs(reached)
 
 
-@pytest.mark.usefixtures("sketched")
+@sketched
 @pytest.mark.parametrize("joint", [None, "ridge", "subset"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["bagged", "boosted", "two outputs"])
-def test_lazy_sweeps_end_where_eager_ones_do(joint, weighted, kind):
+def test_lazy_sweeps_end_where_eager_ones_do(joint, weighted, kind, sketch_rows):
     X, y = make_friedman1(ROWS, noise=1.0, random_state=0)
     if kind == "boosted":
         model = GradientBoostingRegressor(n_estimators=TREES, subsample=0.5, random_state=0)
@@ -109,33 +123,29 @@ def test_lazy_sweeps_end_where_eager_ones_do(joint, weighted, kind):
         y = np.column_stack([y, X[:, 0] * X[:, 5]])
     forest = Forest.from_model(model.fit(X, y))
     weights = np.random.default_rng(0).random(ROWS) if weighted else None
-    problem = pose(encode(forest, X, sample_weight=weights), y, joint=joint)
-    lazy, eager = Descent(problem), Descent(problem, lazy=False)
-    for alpha in (20.0, 3.0, 0.5, 0.05, 1.0):
-        for descent in (lazy, eager):
-            descent.descend(alpha, 300)
-        np.testing.assert_array_equal(lazy._cut.residual, eager._cut.residual)
-        np.testing.assert_array_equal(lazy.depths, eager.depths)
-        np.testing.assert_array_equal(lazy.weights, eager.weights)
+    problem = pose(encode(forest, X), y, sample_weight=weights)
+    options = Options(rule="layer", joint=joint)
+    lazy, eager = (
+        Descent(LayerRule(problem, options, Tuning(lazy=lazy, sketch_rows=sketch_rows, **SKETCH)))
+        for lazy in (True, False)
+    )
+    descend_both(lazy, eager, (20.0, 3.0, 0.5, 0.05, 1.0), 300)
     assert lazy.sweeps == eager.sweeps
     assert lazy.looks < eager.looks
 
 
-@pytest.mark.usefixtures("sketched")
+@sketched
 @given(case=cases(max_trees=5), alpha=alphas)
-def test_lazy_sweeps_end_where_eager_ones_do_on_any_forest(case, alpha):
-    problem = case.pose()
-    lazy, eager = Descent(problem), Descent(problem, lazy=False)
-    for step in (10 * alpha, alpha, alpha / 10):
-        for descent in (lazy, eager):
-            descent.descend(step, 100)
-        np.testing.assert_array_equal(lazy._cut.residual, eager._cut.residual)
-        np.testing.assert_array_equal(lazy.depths, eager.depths)
-        np.testing.assert_array_equal(lazy.weights, eager.weights)
+def test_lazy_sweeps_end_where_eager_ones_do_on_any_forest(case, alpha, sketch_rows):
+    lazy, eager = (
+        Descent(case.layer_rule(lazy=lazy, sketch_rows=sketch_rows, **SKETCH))
+        for lazy in (True, False)
+    )
+    descend_both(lazy, eager, (10 * alpha, alpha, alpha / 10), 100)
 
 
-@pytest.mark.usefixtures("sketched")
-def test_lazy_sweeps_end_where_eager_ones_do_if_targets_hardly_vary():
+@sketched
+def test_lazy_sweeps_end_where_eager_ones_do_if_targets_hardly_vary(sketch_rows):
     # One row's target differs from the others' in the eighth digit of what the root says.
     zero = [0.0, 0.0]
     least = Node([2.0**-24, 0.0], 0.0)
@@ -157,25 +167,25 @@ def test_lazy_sweeps_end_where_eager_ones_do_if_targets_hardly_vary():
     )
     nan = np.nan
     X = [[0, nan, 0.1], [0, nan, nan], [0, 0.1, nan], [nan, 0, nan], [nan, 0, nan], [0, 0.1, nan]]
-    problem = pose(encode(forest, np.array(X)), forest.predict(X), joint="ridge", alpha2=0.0)
-    lazy, eager = Descent(problem), Descent(problem, lazy=False)
-    for descent in (lazy, eager):
-        descent.descend(0.0, 100)
-    np.testing.assert_array_equal(lazy._cut.residual, eager._cut.residual)
-    np.testing.assert_array_equal(lazy.weights, eager.weights)
+    problem = pose(encode(forest, np.array(X)), forest.predict(X))
+    options = Options(rule="layer", joint="ridge", alpha2=0.0)
+    lazy, eager = (
+        Descent(LayerRule(problem, options, Tuning(lazy=lazy, sketch_rows=sketch_rows, **SKETCH)))
+        for lazy in (True, False)
+    )
+    descend_both(lazy, eager, (0.0,), 100)
 
 
 @compiled_only
-def test_the_sketch_saves_looks_where_trees_are_alike(monkeypatch):
+def test_the_sketch_saves_looks_where_trees_are_alike():
     X, y = make_friedman1(3000, noise=1.0, random_state=0)
     model = RandomForestRegressor(40, max_depth=5, random_state=0, n_jobs=2).fit(X, y)
-    encoding = encode(Forest.from_model(model), X)
+    problem = pose(encode(Forest.from_model(model), X), y)
     looks = []
-    for least_rows in (1, 10**9):
-        monkeypatch.setattr(sketch, "LEAST_ROWS", least_rows)
-        problem = pose(encoding, y)
-        assert problem.steps.share.size > 0 if least_rows == 1 else problem.steps.share.size == 0
-        descent = Descent(problem)
+    for sketch_rows in (1, 10**9):
+        rule = LayerRule(problem, tuning=Tuning(sketch_rows=sketch_rows))
+        assert (rule.layers.share.size > 0) == (sketch_rows == 1)
+        descent = Descent(rule)
         for alpha in np.geomspace(30, 0.1, 10):
             descent.descend(alpha, 1000)
         looks.append(descent.looks)
@@ -184,11 +194,8 @@ def test_the_sketch_saves_looks_where_trees_are_alike(monkeypatch):
 
 @given(cases(min_trees=3))
 def test_a_sketch_gives_inner_products_but_for_the_rests(case):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sketch, "LEAST_ROWS", 1)
-        patch.setattr(sketch, "LEAST_SHARE", -1.0)
-        patch.setattr(sketch, "CELLS", 4)
-        steps = case.pose().steps
+    tuning = Tuning(sketch_rows=1, sketch_share=-1.0, cells=4)
+    steps = measured_layers(case.pose(), tuning)
     assert steps.share.size > 0 or max(case.depths) == 0
     layers = {
         (i, k): after - before
@@ -206,16 +213,16 @@ def test_a_sketch_gives_inner_products_but_for_the_rests(case):
 def test_holding_trees():
     X, y = make_friedman1(100, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, y))
-    descent = Descent(pose(encode(forest, X), y))
-    descent.descend(0.01, 100, held=(1, 3))
-    np.testing.assert_array_equal(descent.depths[[1, 3]], 0)
-    assert descent.depths[[0, 2, 4]].all()
+    rule = rule_of(forest, X, y)
+    Descent(rule).descend(0.01, 100, held=(1, 3))
+    np.testing.assert_array_equal(rule.depths[[1, 3]], 0)
+    assert rule.depths[[0, 2, 4]].all()
 
 
 def test_giving_up_is_told():
     X, y = make_friedman1(100, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(9, max_depth=4, random_state=0).fit(X, y))
-    descent = Descent(pose(encode(forest, X), y))
+    descent = Descent(rule_of(forest, X, y))
     assert not descent.descend(0.5, 1)
     assert descent.descend(0.5, 100)
 
@@ -223,14 +230,15 @@ def test_giving_up_is_told():
 def test_going_back_is_exact():
     X, y = make_friedman1(100, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(9, max_depth=4, random_state=0).fit(X, y))
-    descent = Descent(pose(encode(forest, X), y))
-    descent.descend(0.5, 100)
-    before = [array.copy() for array in descent._cut]
-    saved = descent.save()
-    descent.move_to(np.zeros(9, np.int64), np.ones(9))
-    assert not descent.depths.any()
-    descent.restore(saved)
-    for now, then in zip(descent._cut, before, strict=True):
+    rule = rule_of(forest, X, y)
+    Descent(rule).descend(0.5, 100)
+    assert rule.depths.any()
+    saved = rule.save()
+    before = [array.copy() for array in saved]
+    rule.cut_at(np.zeros(9, np.int64), np.ones(9))
+    assert not rule.depths.any()
+    rule.restore(saved)
+    for now, then in zip(rule.save(), before, strict=True):
         np.testing.assert_array_equal(now, then)
 
 
@@ -239,12 +247,12 @@ def test_averaged_trees_are_tried_by_their_error_and_boosted_ones_as_they_were_g
     bagged = RandomForestRegressor(20, max_depth=4, random_state=0).fit(X, y)
     forest = Forest.from_model(bagged)
     errors = [np.mean((tree.predict(X) - y) ** 2) for tree in bagged.estimators_]
-    order = Descent(pose(encode(forest, X), y)).order
+    order = rule_of(forest, X, y).order
     # Trees are compared without their roots, which are nearly, not quite, the same.
     assert np.corrcoef(np.argsort(order), np.argsort(np.argsort(errors)))[0, 1] > 0.9
     boosted = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, y)
-    descent = Descent(pose(encode(Forest.from_model(boosted), X), y))
-    np.testing.assert_array_equal(descent.order, np.arange(5))
+    rule = rule_of(Forest.from_model(boosted), X, y)
+    np.testing.assert_array_equal(rule.order, np.arange(5))
 
 
 @compiled_only
@@ -257,9 +265,8 @@ def test_trees_without_a_limit_of_depth_need_no_array_of_rows_times_layers():
     ).fit(chain, np.exp(np.arange(400) / 10))
     forest = Forest.from_model(model)
     assert forest.max_depth > 30
-    problem = pose(encode(forest, chain), np.exp(np.arange(400) / 10))
-    arrays = [*problem.steps, problem.residual, problem.costs]
+    rule = rule_of(forest, chain, np.exp(np.arange(400) / 10))
+    arrays = [*rule.layers, *rule.save(), rule.costs]
     assert max(array.size for array in arrays) < 400 * forest.max_depth
-    descent = Descent(problem)
-    assert descent.descend(0.1, 100)
-    assert 0 < descent.depths.max() <= forest.max_depth
+    assert Descent(rule).descend(0.1, 100)
+    assert 0 < rule.depths.max() <= forest.max_depth

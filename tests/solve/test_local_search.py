@@ -1,11 +1,11 @@
 """Local search against enumeration, and against the paper's algorithm taken literally."""
 
 import itertools
+from dataclasses import replace
 
 import naive
 import numpy as np
 import pytest
-from forestprune.solve.layers.descent import Descent
 from hypothesis import assume, given
 from literal import Literal
 from sklearn.datasets import make_friedman1, make_regression
@@ -17,15 +17,21 @@ from sklearn.ensemble import (
 from strategies import alphas, cases
 
 from forestprune import Forest, encode, prune, prune_path
-from forestprune.solve.layers.search import search_in_order, search_randomly
+from forestprune.options import Options
+from forestprune.solve.descent import Descent
+from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.problem import pose
 
 
-def enumerated(problem, X, alpha):
+def rule_of(forest, X, y, **options):
+    return LayerRule(pose(encode(forest, X), y), Options(rule="layer", **options))
+
+
+def enumerated(rule, X, alpha):
     """Return the least objective over all cuts of all trees."""
-    literal = Literal(problem, X)
+    literal = Literal(rule, X)
     ladder = np.arange(literal.depth)
-    choices = [range(depth + 1) for depth in problem.depths]
+    choices = [range(depth + 1) for depth in rule.full_depths]
     best = np.inf
     for depths in itertools.product(*choices):
         z = (ladder < np.array(depths)[:, None]).astype(float)
@@ -46,7 +52,7 @@ def small_problem(seed):
     forest = Forest.from_model(model.fit(X, y))
     weighting = ("node", "depth")[seed // 2 % 2]
     alpha = float(rng.choice([0.05, 0.2, 0.5, 1.0, 2.0]))
-    return pose(encode(forest, X), y, weighting=weighting), X, alpha
+    return rule_of(forest, X, y, weighting=weighting), X, alpha
 
 
 @pytest.mark.parametrize(
@@ -56,13 +62,13 @@ def test_small_problems_are_solved_to_the_global_optimum(seeds, capsys):
     counts = {"descent": 0, "with local search": 0}
     total = len(seeds)
     for seed in seeds:
-        problem, X, alpha = small_problem(seed)
-        best = enumerated(problem, X, alpha)
-        descent = Descent(problem)
+        rule, X, alpha = small_problem(seed)
+        best = enumerated(rule, X, alpha)
+        descent = Descent(rule)
         descent.descend(alpha, 1000)
-        plain = descent.solution(alpha).objective
-        search_in_order(descent, alpha, 1000)
-        searched = descent.solution(alpha).objective
+        plain = rule.objective(alpha)
+        rule.search(descent, alpha, 1000, on_path=False)
+        searched = rule.objective(alpha)
         assert best - 1e-9 <= searched <= plain + 1e-12
         counts["descent"] += plain <= best + 1e-9
         counts["with local search"] += searched <= best + 1e-9
@@ -90,7 +96,7 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
     else:
         X, y = make_regression(200, 8, noise=5.0, random_state=0)
     forest = Forest.from_model(MODELS[name].fit(X, y))
-    literal = Literal(pose(encode(forest, X), y, weighting=weighting), X)
+    literal = Literal(rule_of(forest, X, y, weighting=weighting), X)
     steps = np.geomspace(20, 0.02, 10)
     path = prune_path(forest, X, y, alphas=steps, rule="layer", weighting=weighting)
     assert len(path) > 5  # it ends once everything is kept
@@ -121,33 +127,31 @@ def rounding(case, problem, weights, objective):
 def test_the_literal_algorithm_minimises_the_same_objective(case, alpha):
     assume(any(case.depths))
     case.weights = None
-    problem = case.pose()
-    literal = Literal(problem, case.X)
+    rule = case.layer_rule()
+    literal = Literal(rule, case.X)
     z = literal.solve(alpha)
     depths = z.sum(axis=1).astype(int)
     # Rows of z beyond a tree's own depth have nothing to cut.
     depths = np.minimum(depths, case.depths)
     expected = naive.objective(case, depths, [1.0] * len(depths), alpha)
-    slack = rounding(case, problem, np.ones(len(depths)), expected)
+    slack = rounding(case, rule.problem, np.ones(len(depths)), expected)
     assert literal.objective(z, alpha) == pytest.approx(expected, rel=1e-9, abs=slack)
 
 
 @given(cases(max_trees=4), alphas)
 def test_searching_never_makes_it_worse(case, alpha):
-    for search in (
-        lambda d: search_in_order(d, alpha, 100),
-        lambda d: search_randomly(d, alpha, 100, np.random.RandomState(0), most_correlated=False),
-        lambda d: search_randomly(d, alpha, 100, np.random.RandomState(0), most_correlated=True),
-    ):
-        descent = Descent(case.pose())
+    for local_search in (True, "random", "correlated"):
+        rule = case.layer_rule()
+        rule.options = replace(rule.options, local_search=local_search, random_state=0)
+        descent = Descent(rule)
         descent.descend(alpha, 100)
-        before = descent.solution(alpha).objective
-        search(descent)
-        after = descent.solution(alpha)
-        assert after.objective <= before + 1e-12
-        expected = naive.objective(case, after.depths, after.weights, alpha)
-        slack = rounding(case, descent.problem, after.weights, expected)
-        assert after.objective == pytest.approx(expected, rel=1e-9, abs=slack)
+        before = rule.objective(alpha)
+        rule.search(descent, alpha, 100, on_path=False)
+        after = rule.objective(alpha)
+        assert after <= before + 1e-12
+        expected = naive.objective(case, rule.depths, rule.weights, alpha)
+        slack = rounding(case, rule.problem, rule.weights, expected)
+        assert after == pytest.approx(expected, rel=1e-9, abs=slack)
 
 
 @pytest.mark.parametrize("local_search", ["random", "correlated"])
@@ -180,30 +184,24 @@ def test_what_comes_in_is_the_first_absent_tree_or_the_most_correlated(monkeypat
     forest = Forest.from_model(
         GradientBoostingRegressor(n_estimators=30, max_depth=3, random_state=0).fit(X, y)
     )
-    problem = pose(encode(forest, X), y)
-    for most_correlated in (False, True):
-        descent = Descent(problem)
+    for local_search in ("random", "correlated"):
+        rule = rule_of(forest, X, y, local_search=local_search, random_state=0)
+        descent = Descent(rule)
         descent.descend(1.0, 100)
-        kept = np.flatnonzero(descent.depths)
-        absent = np.flatnonzero(descent.depths == 0)
-        moves = []
-        original = descent.move_to
+        kept, absent = np.flatnonzero(rule.depths), np.flatnonzero(rule.depths == 0)
+        rest = rule.save().residual[0]
+        moves, original = [], rule.cut_at
         monkeypatch.setattr(
-            descent, "move_to", lambda d, w, m=moves, o=original: (m.append(d.copy()), o(d, w))
+            rule, "cut_at", lambda d, w, m=moves, o=original: (m.append(d.copy()), o(d, w))
         )
-        search_randomly(
-            descent, 1.0, 100, np.random.RandomState(0), most_correlated=most_correlated
-        )
+        rule.search(descent, 1.0, 100, on_path=False)
         depths = moves[0]
         assert (depths[kept] == 0).sum() == 1
         (entered,) = absent[depths[absent] > 0]
         assert depths[entered] == forest.depths[entered]
-        if not most_correlated:
+        if local_search == "random":
             assert entered == absent[0]
             continue
-        start = Descent(problem)
-        start.descend(1.0, 100)
-        rest = start._cut.residual[0]
         full = [
             naive.contribution(root, X, scale, 99, "float32")[:, 0]
             for root, scale in zip(naive.from_forest(forest), forest.scale, strict=True)

@@ -3,6 +3,8 @@
 import naive
 import numpy as np
 import pytest
+from forestprune.solve.kept import Subtrees, layers_as_subtrees, read_trees
+from forestprune.solve.leaf_fit import LeafFit, Leaves
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
@@ -11,8 +13,6 @@ from strategies import cases
 
 from forestprune import Forest, encode
 from forestprune.polish.polisher import Polisher
-from forestprune.solve.kept import Subtrees, layers_as_subtrees, read_trees
-from forestprune.solve.leaf_fit import LeafFit, Leaves
 from forestprune.solve.problem import pose
 
 
