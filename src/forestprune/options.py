@@ -304,8 +304,8 @@ class Options:
         """Refuse options that do not go with the rule."""
         if self.shrinkage is not None and not self.new_values:
             raise OptionError(
-                f"{named('shrinkage', self.shrinkage)} is for new values of leaves, but they get "
-                "none: use it with {refit=True} ({rule='subtree'}) or {polish='leaf'}."
+                f"{named('shrinkage', self.shrinkage)} is about new values of leaves, but they "
+                "get none: use it with {refit=True} ({rule='subtree'}) or {polish='leaf'}."
             )
         if self.rule == "layer" and self.refit:
             raise OptionError(
