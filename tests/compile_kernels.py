@@ -5,9 +5,10 @@ import sys
 import numpy as np
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from small_problems import descended, subtree_rule
 
 import forestprune as fp
-from forestprune.solve.subtrees import descent
+from forestprune.solve.problem import pose
 
 MODELS = {
     "deep": RandomForestRegressor(8, random_state=0),
@@ -25,15 +26,15 @@ WAYS = [
 
 def main(names):
     X, y = make_friedman1(600, noise=1.0, random_state=0)
-    # Small forests are treated as large ones too, as some tests do.
-    for large in (descent.LARGE, 0):
-        descent.LARGE = descent.MANY_ROWS = large
-        for name in names:
-            target = np.column_stack([y, X[:, 0]]) if name == "two" else y
-            model = MODELS[name].fit(X, target)
-            for way in WAYS:
-                path = fp.prune_path(model, X, target, n_alphas=6, X_val=X, y_val=target, **way)
-                path[-1].to_native()
+    for name in names:
+        target = np.column_stack([y, X[:, 0]]) if name == "two" else y
+        model = MODELS[name].fit(X, target)
+        for way in WAYS:
+            path = fp.prune_path(model, X, target, n_alphas=6, X_val=X, y_val=target, **way)
+            path[-1].to_native()
+        # Small forests are treated as large ones too, as some tests do.
+        problem = pose(fp.encode(fp.Forest.from_model(model), X), target)
+        descended(subtree_rule(problem, 10.0, deep=0.0, screened_rows=1e-9), 0.1)
 
 
 if __name__ == "__main__":

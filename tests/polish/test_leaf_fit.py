@@ -1,10 +1,10 @@
 """New values for all leaves of a pruned forest: columns, equations, and polishing by them."""
 
+from dataclasses import replace
+
 import naive
 import numpy as np
 import pytest
-from forestprune.solve.kept import Subtrees, layers_as_subtrees, read_trees
-from forestprune.solve.leaf_fit import LeafFit, Leaves
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
@@ -12,23 +12,28 @@ from sklearn.ensemble import RandomForestRegressor
 from strategies import cases
 
 from forestprune import Forest, encode
-from forestprune.polish.polisher import Polisher
+from forestprune.polish.leaf import refit_leaves
+from forestprune.polish.leaf_fit import LeafFit, Leaves
+from forestprune.select.solver import everything
+from forestprune.solve.point import kept_mask, pack_splits, splits_within
 from forestprune.solve.problem import pose
 
 
-def drawn_subtrees(case, data):
+def drawn_splits(case, data):
     """Draw a pruning of each tree."""
     masks = [
         naive.kept_mask(root, data.draw(st.sampled_from(list(naive.prunings(root)))))
         for root in case.roots
     ]
     mask = np.array([kept for tree in masks for kept in tree], dtype=bool)
-    return Subtrees(np.setdiff1d(np.flatnonzero(mask), case.forest.offsets[:-1]))
+    nodes = np.flatnonzero(case.forest.left >= 0)
+    starts = np.repeat(case.forest.offsets[:-1], np.diff(case.forest.offsets))
+    return mask[starts[nodes] + case.forest.left[nodes]]
 
 
-def leaf_columns(case, subtrees):
+def leaf_columns(case, splits):
     """Return the nodes that are leaves, in any order, and the matrix of which rows are in them."""
-    mask = subtrees.mask(case.forest)
+    mask = kept_mask(case.forest, splits)
     nodes, columns = [], []
     for root, start in zip(case.roots, case.forest.offsets[:-1], strict=True):
         order = naive.level_order(root)
@@ -48,16 +53,12 @@ def leaf_columns(case, subtrees):
 
 @given(case=cases(), data=st.data())
 def test_leaves_are_columns(case, data):
-    subtrees = drawn_subtrees(case, data)
-    encoding = encode(case.forest, case.X, sample_weight=case.weights)
-    trees = read_trees(case.forest, encoding.node_weights)
-    leaves = Leaves.of(encoding.codes, trees, subtrees.splits(trees))
-    nodes, matrix = leaf_columns(case, subtrees)
-    assert sorted(leaves.node) == sorted(nodes)
+    splits, problem = drawn_splits(case, data), case.pose()
+    leaves = Leaves.of(problem.encoding.codes, problem.trees, splits)
+    nodes, matrix = leaf_columns(case, splits)
+    assert list(leaves.node) == sorted(nodes)
     matrix = matrix[:, [list(nodes).index(node) for node in leaves.node]]
     np.testing.assert_array_equal(leaves.matrix().toarray(), matrix)
-    owner = np.searchsorted(case.forest.offsets, leaves.node, side="right") - 1
-    np.testing.assert_array_equal(leaves.tree, owner)
     rng = np.random.default_rng(0)
     outputs = case.forest.n_outputs
     value = rng.normal(size=(outputs, nodes.size))
@@ -76,10 +77,8 @@ def test_leaves_are_columns(case, data):
     constant=st.booleans(),
 )
 def test_values_solve_their_equations(case, data, shrinkage, direct, constant):
-    subtrees = drawn_subtrees(case, data)
-    problem = pose(encode(case.forest, case.X, sample_weight=case.weights), case.y)
-    trees = read_trees(case.forest, problem.encoding.node_weights)
-    leaves = Leaves.of(problem.encoding.codes, trees, subtrees.splits(trees))
+    problem = case.pose()
+    leaves = Leaves.of(problem.encoding.codes, problem.trees, drawn_splits(case, data))
     rng = np.random.default_rng(0)
     outputs, columns = case.forest.n_outputs, leaves.node.size
     value, origin = rng.normal(size=(2, outputs, columns))
@@ -121,9 +120,9 @@ def test_values_solve_their_equations(case, data, shrinkage, direct, constant):
 def test_many_leaves_are_fitted_as_few_are():
     X, y = make_friedman1(300, noise=1.0, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(30, max_depth=6, random_state=0).fit(X, y))
-    problem = pose(encode(forest, X), y, shrinkage=10.0)
-    trees = read_trees(forest, problem.encoding.node_weights)
-    kept = layers_as_subtrees(forest, np.full(30, 4)).splits(trees)
+    problem = pose(encode(forest, X), y)
+    trees = problem.trees
+    kept = splits_within(forest, np.full(30, 4))
     losses = []
     for direct in (True, False):
         leaves = Leaves.of(problem.encoding.codes, trees, kept)
@@ -131,7 +130,7 @@ def test_many_leaves_are_fitted_as_few_are():
         origin = trees.origin[:, leaves.node]
         fit = LeafFit(leaves, np.empty(0), residual, value, origin, 10.0, np.zeros(1))
         fit.solve_directly() if direct else fit.solve()
-        losses.append(problem.loss(residual) + 10.0 * ((value - origin) ** 2).sum() / 300)
+        losses.append(problem.unexplained(residual) + 10.0 * ((value - origin) ** 2).sum() / 300)
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
 
 
@@ -139,12 +138,13 @@ def test_polishing_leaves_explains_more_and_keeps_the_shape():
     X, y = make_friedman1(200, noise=1.0, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(9, max_depth=4, random_state=0).fit(X, y))
     depths = np.array([0, 1, 2, 3, 4, 0, 1, 2, 3])
-    kept = layers_as_subtrees(forest, depths)
+    problem = pose(encode(forest, X), y)
+    kept = pack_splits(splits_within(forest, depths))
+    point = replace(everything(problem), kept=kept, depths=depths)
     losses = []
     for shrinkage in (0.0, 1.0, 100.0, 1e9):
-        problem = pose(encode(forest, X), y, shrinkage=shrinkage)
-        polished = Polisher(problem).leaf(kept)
-        np.testing.assert_array_equal(polished.subtrees.nodes, kept.nodes)
+        polished = refit_leaves(problem, point, shrinkage)
+        np.testing.assert_array_equal(polished.kept, kept)
         losses.append(polished.loss)
     assert losses == sorted(losses)
     uncut = forest.truncate(depths)

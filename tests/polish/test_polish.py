@@ -6,7 +6,6 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
-from forestprune.solve.layers.steps import tree_steps
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
@@ -14,10 +13,25 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from strategies import cases
 
 from forestprune import Forest, encode
-from forestprune.polish import polisher as polish
-from forestprune.polish.polisher import Polisher
-from forestprune.solve.contributions import Predictions
+from forestprune.options import Options
+from forestprune.polish.ridge import ridge_weights
+from forestprune.polish.subset_weights import subset_weights
+from forestprune.polish.tree_equations import TreeEquations
+from forestprune.select.solver import everything
+from forestprune.solve.contributions import Predictions, predict_codes
+from forestprune.solve.point import pack_splits, splits_within
 from forestprune.solve.problem import pose
+
+
+def cut_at(problem, depths, weights=None):
+    """Return trees cut at depths as a point."""
+    kept = pack_splits(splits_within(problem.encoding.forest, depths))
+    weights = np.where(depths > 0, 1.0 if weights is None else weights, 0.0)
+    return replace(everything(problem), kept=kept, depths=depths, weights=weights)
+
+
+def ridge(problem, depths, alpha2):
+    return ridge_weights(TreeEquations(problem), cut_at(problem, depths), alpha2)
 
 
 def drawn_cut(case, data):
@@ -28,17 +42,23 @@ def drawn_cut(case, data):
 
 @given(cases(), st.data())
 def test_predictions_follow_the_cut(case, data):
-    encoding = encode(case.forest, case.X)
-    predictions = Predictions(encoding, tree_steps(case.forest))
+    problem = case.pose()
+    predictions = Predictions(problem.encoding, problem.trees)
     constant = naive.intercept(case.roots, case.forest.scale, case.forest.base)
     for _ in range(3):
         depths, weights = drawn_cut(case, data)
-        predictions.move_to(depths, weights)
+        predictions.move_to(cut_at(problem, depths, weights))
         expected = naive.pruned_predictions(
             case.roots, case.X, case.forest.scale, case.forest.base, depths, weights, case.dtype
         )
         scale = 1e-9 * (1 + np.abs(expected).max())
         np.testing.assert_allclose(predictions.values.T + constant, expected, atol=scale)
+
+
+@given(cases())
+def test_codes_tell_what_the_whole_forest_predicts(case):
+    expected = np.reshape(case.forest.predict(case.X), (len(case.X), -1)).T
+    np.testing.assert_array_equal(predict_codes(encode(case.forest, case.X)), expected)
 
 
 def columns(case, depths):
@@ -83,11 +103,11 @@ def test_ridge_solves_its_equations_for_one_cut_after_another(case, data, alpha2
     problem = case.pose()
     # Where the targets hardly differ, rounding of the targets themselves is all there is to see.
     assume(problem.variation > 1e-8 * (case.y**2).sum())
-    polisher = Polisher(problem)
+    equations = TreeEquations(problem)
     row_weights = np.ones(len(case.X)) if case.weights is None else case.weights
     for _ in range(3):
         depths, _ = drawn_cut(case, data)
-        polished = polisher.ridge(depths, alpha2)
+        polished = ridge_weights(equations, cut_at(problem, depths), alpha2)
         kept = np.flatnonzero(depths)
         full = np.array(
             [
@@ -109,7 +129,7 @@ def test_ridge_solves_its_equations_for_one_cut_after_another(case, data, alpha2
         np.testing.assert_allclose(mine[shown], theirs[shown], atol=scale)
         error = (np.tile(row_weights, outputs) * (case.y.T.ravel() - mine) ** 2).sum()
         assert polished.loss == pytest.approx(error / problem.variation, rel=1e-6, abs=1e-9)
-        assert (polished.weights[depths == 0] == 1.0).all()
+        assert (polished.weights[depths == 0] == 0.0).all()
 
 
 @pytest.mark.parametrize("kind", ["bagged", "boosted"])
@@ -131,7 +151,7 @@ def test_ridge_does_not_depend_on_the_number_of_rows_or_the_scale(kind):
         )
         encoding = encode(changed, np.tile(X, (times, 1)))
         problem = pose(encoding, np.tile(y * unit, times))
-        results.append(Polisher(problem).ridge(depths, 0.01))
+        results.append(ridge(problem, depths, 0.01))
     for result in results[1:]:
         np.testing.assert_allclose(result.weights, results[0].weights, rtol=1e-6)
         assert result.loss == pytest.approx(results[0].loss)
@@ -141,19 +161,19 @@ def test_ridge_shares_out_between_trees_that_are_the_same():
     X, y = make_friedman1(100, random_state=0)
     model = RandomForestRegressor(3, bootstrap=False, max_depth=2, random_state=0).fit(X, y)
     model.estimators_ = [model.estimators_[0]] * 3
-    problem = pose(encode(Forest.from_model(model), X), y)
-    weights = Polisher(problem).ridge(problem.depths, 0.0).weights
+    forest = Forest.from_model(model)
+    weights = ridge(pose(encode(forest, X), y), forest.depths, 0.0).weights
     np.testing.assert_allclose(weights, weights[0], rtol=1e-3)
     assert weights.sum() == pytest.approx(3.0, rel=1e-6)
 
 
-def test_blocks_of_rows_do_not_matter(monkeypatch):
+def test_blocks_of_rows_do_not_matter():
     X, y = make_friedman1(500, noise=1.0, random_state=0)
     forest = Forest.from_model(RandomForestRegressor(8, max_depth=4, random_state=0).fit(X, y))
     problem = pose(encode(forest, X), y)
-    whole = Polisher(problem).ridge(forest.depths, 0.01)
-    monkeypatch.setattr(polish, "BLOCK_BYTES", 1)
-    pieces = Polisher(problem).ridge(forest.depths, 0.01)
+    point = cut_at(problem, forest.depths)
+    whole = ridge_weights(TreeEquations(problem), point, 0.01)
+    pieces = ridge_weights(TreeEquations(problem, block_bytes=1), point, 0.01)
     np.testing.assert_allclose(whole.weights, pieces.weights, rtol=1e-9)
 
 
@@ -167,7 +187,7 @@ def test_the_best_subset_of_trees_by_enumeration():
     problem = pose(encode(forest, X), y)
     depths = np.minimum(forest.depths, 2)
     depths[0] = 0
-    options = {"solver": "heuristic", "time_limit": 10.0}
+    equations, point = TreeEquations(problem), cut_at(problem, depths)
     adds = [
         naive.contribution(root, X, scale, depth, "float32")[:, 0]
         for root, scale, depth in zip(naive.from_forest(forest), forest.scale, depths, strict=True)
@@ -181,11 +201,12 @@ def test_the_best_subset_of_trees_by_enumeration():
     subsets = [c for k in range(8) for c in itertools.combinations(range(1, 8), k)]
     losses = {trees: loss(trees) for trees in subsets}
     for k in (1, 2, 4, 7):
-        polished = Polisher(problem).subset(depths, max_trees=k, alpha2=9.0, **options)
+        polished = subset_weights(equations, point, Options(polish="subset", alpha2=9.0), k)
         assert polished.loss == pytest.approx(min(v for t, v in losses.items() if len(t) <= k))
         assert np.count_nonzero(polished.weights[depths > 0]) <= k
     for price in (0.2, 0.05, 0.001):
-        polished = Polisher(problem).subset(depths, max_trees=None, alpha2=price, **options)
+        options = Options(polish="subset", alpha2=price)
+        polished = subset_weights(equations, point, options, None)
         count = np.count_nonzero(polished.weights[depths > 0])
         best = min(value + price * len(trees) for trees, value in losses.items())
         assert polished.loss + price * count == pytest.approx(best)

@@ -11,6 +11,7 @@ from strategies import forests, rows
 
 import forestprune as fp
 from forestprune.kernels import routing
+from forestprune.rows.encoding import checked_weights
 
 
 @given(forests(), rows(), st.sampled_from([1, 2, 5]))
@@ -26,17 +27,12 @@ def test_codes_are_leaf_ranks(drawn, X, n_jobs):
 
 @given(forests(depth=5, categorical=False), rows())
 def test_both_walks_agree(drawn, X):
-    """The packed walk is taken for many rows only; here each walk does both."""
+    """A row alone walks straight through the forest; many, more than nodes, go packed."""
     _, forest = drawn
-    matrix = forest.input.matrix(X)
-    for a, b in zip(forest.offsets[:-1], forest.offsets[1:], strict=True):
-        nodes = {name: getattr(forest.splits, name)[a:b] for name in ("left", "feature")}
-        nodes |= {name: getattr(forest.splits, name)[a:b] for name in ("threshold", "missing_left")}
-        tree = forest.splits._replace(**nodes)
-        straight, packed = np.full((2, len(X)), -1, np.int32)
-        routing._walk(matrix, 0, tree, straight)
-        routing._walk_packed(matrix, 0, routing._pack(tree), packed)
-        np.testing.assert_array_equal(straight, packed)
+    times = 1 + forest.n_nodes // len(X)
+    packed = fp.encode(forest, np.tile(X, (times, 1)), n_jobs=1).codes[:, : len(X)]
+    straight = [fp.encode(forest, row[np.newaxis], n_jobs=1).codes for row in X]
+    np.testing.assert_array_equal(packed, np.concatenate(straight, axis=1))
 
 
 def test_many_rows_go_through_several_blocks_and_pieces():
@@ -85,27 +81,26 @@ def test_the_smallest_type_is_chosen(leaves, dtype):
 
 
 @given(forests(), rows(), st.data())
-def test_node_weights_add_up_rows(drawn, X, data):
+def test_amounts_are_added_up_over_the_rows_of_nodes(drawn, X, data):
     roots, forest = drawn
-    weights = data.draw(st.none() | st.lists(st.integers(1, 5), min_size=len(X), max_size=len(X)))
-    encoding = fp.encode(forest, X, sample_weight=weights)
-    amounts = np.ones(len(X)) if weights is None else np.array(weights, dtype=float)
+    drawn_amounts = st.lists(st.integers(-5, 5), min_size=len(X), max_size=len(X))
+    amounts = np.array(data.draw(drawn_amounts), dtype=float)
+    found = fp.encode(forest, X).node_sums(amounts, data.draw(st.sampled_from([1, 2, None])))
     expected = [s for r in roots for s in naive.node_sums(r, X, amounts, forest.input.dtype)]
-    np.testing.assert_array_equal(encoding.node_weights, expected)
-    assert ("weighted" in repr(encoding)) == (weights is not None)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0], [[1.0, 1.0]]])
 def test_weights_are_checked(weights):
     with pytest.raises(ValueError, match="sample_weight must"):
-        fp.encode(small(input=fp.InputSpec(n_features=2)), np.zeros((2, 2)), sample_weight=weights)
+        checked_weights(weights, 2)
 
 
 def test_a_forest_without_trees():
     empty = small(input=fp.InputSpec(n_features=2)).truncate(0).compact()
     encoding = fp.encode(empty, np.zeros((3, 2)))
     assert encoding.codes.shape == (0, 3)
-    assert encoding.node_weights.shape == (0,)
+    assert encoding.node_sums(np.ones(3)).shape == (0,)
     np.testing.assert_array_equal(empty.predict(np.zeros((3, 2))), [11.0] * 3)
 
 
@@ -116,10 +111,9 @@ def test_a_model_has_to_be_read_first():
 
 def test_an_encoding_checks_what_kernels_will_index_by():
     forest = small(input=fp.InputSpec(n_features=2))
-    encoding = fp.encode(forest, np.zeros((4, 2)), sample_weight=[1, 2, 3, 4])
-    for array in (encoding.codes, encoding.sample_weight, encoding.node_weights):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0
+    encoding = fp.encode(forest, np.zeros((4, 2)))
+    with pytest.raises(ValueError, match="read-only"):
+        encoding.codes[0] = 0
     for codes in (
         np.zeros((1, 4), np.uint8),
         np.zeros((2, 4), np.int64),
@@ -128,9 +122,7 @@ def test_an_encoding_checks_what_kernels_will_index_by():
     ):
         with pytest.raises(ValueError, match="codes must"):
             fp.Encoding(forest, codes)
-    with pytest.raises(ValueError, match="sample_weight must"):
-        fp.Encoding(forest, encoding.codes, np.ones(5))
     for amounts in (np.ones(3), np.ones((4, 1)), 1.0):
         with pytest.raises(ValueError, match="one amount for each of the 4 rows"):
             encoding.node_sums(amounts)
-    np.testing.assert_array_equal(encoding.node_sums([1, 2, 3, 4]), encoding.node_weights)
+    np.testing.assert_array_equal(encoding.take(np.array([1, 3])).codes, encoding.codes[:, 1::2])

@@ -4,8 +4,6 @@ import joblib
 import naive
 import numpy as np
 import pytest
-from forestprune.select.scoring import Validation
-from forestprune.solve.layers.descent import Descent
 from hypothesis import given
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import (
@@ -20,9 +18,12 @@ from strategies import cases
 
 import forestprune as fp
 from forestprune.options import Options
-from forestprune.select.path import Budget, PruningPath
+from forestprune.select.budget import Budget
+from forestprune.select.path import PruningPath
 from forestprune.select.pruned import file_size
 from forestprune.select.solver import Solver
+from forestprune.select.validation import Validation
+from forestprune.solve.problem import pose
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
 X_VAL, Y_VAL = make_friedman1(200, noise=1.0, random_state=1)
@@ -44,8 +45,7 @@ def path(model, request):
 
 @given(cases(joint=(None,)))
 def test_the_first_alpha_is_the_smallest_at_which_nothing_enters(case):
-    encoding = fp.encode(case.forest, case.X, sample_weight=case.weights)
-    solver = Solver(encoding, case.y, Options(rule="layer", weighting=case.weighting))
+    solver = Solver(case.pose(), Options(rule="layer", weighting=case.weighting))
     grid = solver.grid(5)
     nothing, ones = [0] * len(case.roots), [1.0] * len(case.roots)
     # By the equation: what each single cut gains for each unit of its cost.
@@ -64,13 +64,11 @@ def test_the_first_alpha_is_the_smallest_at_which_nothing_enters(case):
 
 @pytest.mark.parametrize("joint", [None, "ridge", "subset"])
 def test_nothing_enters_at_the_first_alpha_and_something_just_below(model, joint):
-    encoding = fp.encode(fp.Forest.from_model(model), X)
+    problem = pose(fp.encode(fp.Forest.from_model(model), X), Y)
     options = Options(rule="layer", joint=joint, local_search=False)
-    first = Solver(encoding, Y, options).grid(5)[0]
+    first = Solver(problem, options).grid(5)[0]
     for factor, enters in ((1 + 1e-6, False), (1 - 1e-6, True)):
-        descent = Descent(Solver(encoding, Y, options).problem)
-        descent.descend(first * factor, 100)
-        assert descent.depths.any() == enters
+        assert bool(Solver(problem, options).solve(first * factor).n_trees) == enters
 
 
 def test_a_path_goes_from_nothing_to_everything(model):
@@ -191,17 +189,6 @@ def test_a_tolerance_takes_the_smallest_model_that_is_good_enough(path):
         path.select(tolerance=0)
 
 
-def test_many_rows_are_scored_some_at_a_time(path, monkeypatch):
-    weights = np.random.default_rng(0).integers(0, 3, len(Y_VAL)).astype(float)
-    weights[60:120] = 0.0  # more than one piece
-    at_once = path.validate(X_VAL, Y_VAL, sample_weight=weights)
-    monkeypatch.setattr("forestprune.select.scoring.ROWS_AT_ONCE", 17)
-    in_pieces = path.validate(X_VAL, Y_VAL, sample_weight=weights)
-    assert in_pieces.full == at_once.full
-    np.testing.assert_allclose(in_pieces.scores, at_once.scores, rtol=1e-12)
-    np.testing.assert_allclose(in_pieces.standard_errors, at_once.standard_errors, rtol=1e-12)
-
-
 def test_one_standard_error_takes_the_smallest_model_near_the_best(path):
     small = path.select(one_standard_error=True)
     v = path.validation
@@ -307,6 +294,9 @@ def test_slices_are_refused(path):
         ("depths", lambda a: a - 1),
         ("depths", lambda a: a + 1),
         ("depths", lambda a: a.astype(float)),
+        ("kept", lambda a: a[:, :1]),
+        ("kept", lambda a: ~a),
+        ("kept", lambda a: a.astype(float)),
         ("weights", lambda a: a[:, :1]),
         ("weights", lambda a: a * np.nan),
         ("intercept", lambda a: np.tile(a, 2)),

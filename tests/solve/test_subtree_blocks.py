@@ -131,7 +131,9 @@ def test_one_tree_is_pruned_as_enumeration_says(case, alpha, shrinkage, data):
     twin = Naive(case, shrinkage, costs)
     rest = case.y - twin.intercept
     least = twin.square(rest) / twin.variation + (twin.best(0, rest, alpha) if case.roots else 0.0)
-    assert rule.point(alpha).objective == pytest.approx(least, rel=1e-9, abs=2 * TOLERANCE)
+    # What counts as a gain is more than TOLERANCE where targets hardly vary beside what they are.
+    slack = 2 * max(TOLERANCE, rule.price(alpha).min_gain / rule.problem.variation)
+    assert rule.point(alpha).objective == pytest.approx(least, rel=1e-9, abs=slack)
 
 
 @given(case=cases(), alpha=alphas, shrinkage=shrinkages, data=st.data())

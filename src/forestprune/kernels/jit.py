@@ -27,8 +27,13 @@ def inner(function: Callable[..., Any]) -> Any:
 
 def nothing_kept(dispatcher: Any) -> bool:
     """Tell whether a kernel would have to be compiled, and its machine code could be kept."""
-    cache: Any = getattr(dispatcher, "_cache", None)
-    return hasattr(cache, "_cache_file") and not cache._cache_file._load_index()
+    kept = _kept(dispatcher)
+    return kept is not None and not kept._load_index()
+
+
+def _kept(dispatcher: Any) -> Any:
+    """Return what numba keeps of a kernel on disk; None if nothing, or if it is interpreted."""
+    return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
 
 
 def _compiled(function: Callable[..., Any], **flags: bool) -> Any:
@@ -40,8 +45,9 @@ def _compiled(function: Callable[..., Any], **flags: bool) -> Any:
     # numba looks only at the file that a function stands in: it would go on with machine code of
     # functions elsewhere that it calls, and could not read what it kept if records have moved. So
     # what it kept counts only if all kernels are as they were then.
-    if hasattr(dispatcher, "_cache"):  # else kernels are interpreted
-        dispatcher._cache._cache_file._version = f"{numba.__version__} {_CONTENTS}"
+    kept = _kept(dispatcher)
+    if kept is not None:
+        kept._version = f"{numba.__version__} {_CONTENTS}"
     return dispatcher
 
 
