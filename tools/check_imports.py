@@ -1,8 +1,10 @@
-"""Check that every module of the package imports only from modules above it in this table.
+"""Check that every room of the package imports only from layers above its own in this table.
 
 The table is the order in which the package can be read: what stands further down may use what
-stands further up, never the other way round. `registry` names modules as strings and loads them
-when asked, which is how Forest.from_model reaches the interop modules below it.
+stands further up, never the other way round, and rooms of one layer do not know each other. Within
+a room files may import each other; a name that begins with an underscore stays in its file.
+`registry` names modules as strings and loads them when asked, which is how Forest.from_model
+reaches the interop modules below it.
 """
 
 import ast
@@ -11,32 +13,21 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "forestprune"
 
-TABLE = [
-    "_version",
-    "exceptions",
-    "system",
-    "kernels",
-    "options",
-    "forest",
-    "interop",
-    "text",
-    "rows",
-    "loss",
-    "solve",
-    "polish",
-    "select",
-    "show",
-    "api",
-    "baselines",
-    "estimators",
-    "datasets",
-    "demo",
-    "bench",
-    "tables",
-    "cli",
-    "__main__",
-    "__init__",
+LAYERS = [
+    ("_version", "exceptions", "datasets"),
+    ("system", "options"),
+    ("kernels",),
+    ("forest",),
+    ("interop", "text", "rows", "loss"),
+    ("solve",),
+    ("polish",),
+    ("select",),
+    ("api", "baselines", "show", "tables"),
+    ("estimators", "demo", "bench"),
+    ("cli",),
+    ("__main__", "__init__"),
 ]
+LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
 KERNEL_LIBRARIES = {"numpy", "numba", "typing", "collections", "hashlib", "importlib", "pathlib"}
 
@@ -60,25 +51,37 @@ def imported(tree: ast.AST) -> set[str]:
     return names
 
 
+def private_names(tree: ast.AST) -> set[str]:
+    """Return the private names of this package that are imported from another file."""
+    return {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("forestprune")
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    } - {"forestprune._version"}
+
+
 def violations() -> list[str]:
     """Return a line for each import that goes the wrong way."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         relative = path.relative_to(PACKAGE)
         part = relative.parts[0].removesuffix(".py")
-        if part not in TABLE:
+        if part not in LAYER_OF:
             found.append(f"{relative}: not in the table")
             continue
-        for name in sorted(imported(ast.parse(path.read_text(encoding="utf-8")))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found += [f"{relative}: imports {name}, which is private" for name in private_names(tree)]
+        for name in sorted(imported(tree)):
             head, _, rest = name.partition(".")
             if head == "forestprune" and rest:
                 target = rest.partition(".")[0]
-                if target not in TABLE:
+                within = target == part and len(relative.parts) > 1
+                if target not in LAYER_OF:
                     found.append(f"{relative}: imports {name}, which is not in the table")
-                elif TABLE.index(target) > TABLE.index(part) or (
-                    target == part and len(relative.parts) == 1  # within a folder all may
-                ):
-                    found.append(f"{relative}: imports {name}, which stands below it")
+                elif not within and LAYER_OF[target] >= LAYER_OF[part]:
+                    found.append(f"{relative}: imports {name}, which does not stand above it")
             elif part == "kernels" and head not in KERNEL_LIBRARIES:
                 found.append(f"{relative}: a kernel imports {name}")
     return found

@@ -58,7 +58,7 @@ def test_a_tolerance_out_of_reach_names_the_cure(shop, tmp_path):
     result = call(*args)
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]
-    assert re.search("comes within (--tolerance |tolerance=)0", last)
+    assert re.search("comes within --tolerance 0", last)
     assert "with --validation." in last
     others = call(*args, "--validation", shop / "others.csv").stderr.splitlines()[-1]
     assert "comes within" in others
@@ -153,7 +153,7 @@ def test_cells_that_cannot_be_compared_are_no_reason_to_stop():
     [
         (
             ["--tolerance", 5],
-            r"A constant comes within (--tolerance |tolerance=)5\.0 of the full model",
+            r"A constant comes within --tolerance 5\.0 of the full model",
         ),
         (["--alpha", 1e9], r"no tree is left at --alpha 1e\+09: a smaller one keeps more\."),
     ],

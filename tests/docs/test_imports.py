@@ -29,13 +29,16 @@ def test_the_package_keeps_to_the_table(tool):
 @pytest.mark.parametrize(
     ("path", "line", "complaint"),
     [
-        ("forest/a.py", "from forestprune.rows.encoding import encode", "stands below it"),
-        ("forest/a.py", "def f():\n    import forestprune.solve.kept", "stands below it"),
-        ("system/a.py", "from forestprune import forest", "stands below it"),
+        ("forest/a.py", "from forestprune.rows.encoding import encode", "does not stand above it"),
+        ("forest/a.py", "def f():\n    import forestprune.solve.kept", "does not stand above it"),
+        ("system/a.py", "from forestprune import forest", "does not stand above it"),
         ("kernels/fast.py", "import scipy", "a kernel imports scipy"),
         ("misc.py", "", "not in the table"),
         ("forest/a.py", "import forestprune.misc", "not in the table"),
         ("rows/a.py", "from forestprune.forest.forest import Forest", None),
+        ("rows/a.py", "from forestprune.loss import Loss", "does not stand above it"),
+        ("rows/a.py", "from forestprune.rows.b import encode", None),
+        ("rows/a.py", "from forestprune.rows.b import _encode", "which is private"),
     ],
 )
 def test_the_script_sees_imports_that_go_the_wrong_way(

@@ -2,7 +2,9 @@
 
 import gc
 import threading
+import time
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,7 +45,10 @@ def test_solvers_and_threads_are_gone_when_a_deep_forest_is_pruned(monkeypatch):
         gc.enable()
     assert small.n_trees > 0
     assert alive == [None] * 3
-    assert threading.active_count() == before
+    patience = time.monotonic() + 10  # threads that are told to end take a moment
+    while threading.active_count() > before and time.monotonic() < patience:
+        time.sleep(0.01)
+    assert threading.active_count() <= before
 
 
 def test_a_path_cut_at_a_depth_is_scored_the_same_when_it_comes_back(tmp_path):
@@ -107,7 +112,9 @@ def test_a_budget_is_refined_without_building_forests(monkeypatch):
 
 
 def test_numbers_may_underflow_whatever_numpy_is_told():
-    model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(X, 1e-153 * Y)
+    model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(X, Y)
+    forest, tiny = fp.Forest.from_model(model), 1e-153
+    forest = replace(forest, scale=tiny * forest.scale, base=tiny * forest.base)
     with np.errstate(all="raise"):
-        small = fp.prune(model, X, 1e-153 * Y, max_nodes=30, n_alphas=5)
-    assert small.n_nodes <= 30
+        small = fp.prune(forest, X, tiny * Y, max_nodes=30, n_alphas=5)
+    assert 0 < small.n_nodes <= 30

@@ -148,7 +148,7 @@ def test_degenerate_cases(refit):
     assert fp.prune(stump, X, Y, alpha=0.0, **options).n_nodes <= 6
     roots = RandomForestRegressor(2, min_samples_leaf=len(Y), random_state=0).fit(X, Y)
     assert fp.prune(roots, X, Y, **options).n_nodes == 0
-    with pytest.warns(UserWarning, match="No tree of the model is worth anything"):
+    with pytest.warns(UserWarning, match="No tree of the model explains anything"):
         fp.prune(roots, X, Y, max_nodes=15, **options)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune import kernels
+from forestprune.exceptions import OptionError
 from forestprune.forest.checks import frozen_array, seal
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import FloatMatrix, read_only_view
@@ -135,12 +136,12 @@ def checked_weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
     """Return weights of rows that can be used as such, or say what is wrong with them."""
     weights = frozen_array("sample_weight", np.asarray(sample_weight, dtype=np.float64), "f8", 1)
     if weights.shape != (rows,):
-        raise ValueError(
-            f"sample_weight must have one entry for each of the {rows} rows of X, "
+        raise OptionError(
+            f"{{sample_weight}} must have one entry for each of the {rows} rows of X, "
             f"got shape {weights.shape}."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError(
-            "sample_weight must be finite, not negative, and positive for at least one row."
+        raise OptionError(
+            "{sample_weight} must be finite, not negative, and positive for at least one row."
         )
     return weights

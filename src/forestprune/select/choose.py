@@ -189,17 +189,17 @@ def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
     """Return why no tree is left, and what to do about it."""
     budget, trees = wanted.budget, np.flatnonzero(path.n_trees)
     if not trees.size:
-        return "No tree of the model is worth anything to these rows: a constant is left."
+        return "No tree of the model explains anything of these rows: a constant is left."
     if wanted.tolerance is not None:
         return (
-            f"A constant comes within tolerance={wanted.tolerance} of the full model: no tree is "
-            "left. Give less; it is in units of R squared, so 0.01 loses 0.01 of it."
+            f"A constant comes within {named('tolerance', wanted.tolerance)} of the full model: no "
+            "tree is left. Give less; it is in units of R squared, so 0.01 loses 0.01 of it."
         )
     if wanted.one_standard_error:
         return (
             f"A constant comes within one standard error of the best model"
-            f"{f' within {budget}' if budget else ''}: no tree is left. Give more validation rows, "
-            f"or a tolerance{', or allow more' if budget else ''}."
+            f"{f' within {budget.named}' if budget else ''}: no tree is left. Give more validation "
+            f"rows, or a {{tolerance}}{', or allow more' if budget else ''}."
         )
     smallest = int(trees[np.argmin(path.n_nodes[trees])])
     if path.keeps_to(budget, path.points[smallest]):
@@ -207,6 +207,7 @@ def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
     remedies = "Allow more"
     if not options.new_values and options.polish is None:
         remedies += (
-            ", or refit leaves (rule='subtree') or weights (polish='ridge'), so that fewer trees do"
+            ", or refit leaves ({rule='subtree'}) or weights ({polish='ridge'}), so that fewer "
+            "trees do"
         )
-    return f"Only a constant keeps to {budget}: no tree is left. {remedies}."
+    return f"Only a constant keeps to {budget.named}: no tree is left. {remedies}."

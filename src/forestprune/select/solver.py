@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from forestprune.exceptions import warn_caller
+from forestprune.exceptions import named, warn_caller
 from forestprune.options import Options
 from forestprune.polish.polisher import Polisher
 from forestprune.solve.descent import Descent
@@ -159,9 +159,9 @@ class Solver:
         point = replace(rule.point(alpha), n_iter=descent.sweeps - begun)
         if not converged:
             warn_caller(
-                f"At alpha={alpha:.3g} trees still changed after max_iter={max_iter} sweeps; the "
-                f"objective has come down to {point.objective:.6g}. The solution is valid but "
-                "might be improved: raise max_iter.",
+                f"At alpha={alpha:.3g} trees still changed after {named('max_iter', max_iter)} "
+                f"sweeps; the objective has come down to {point.objective:.6g}. The solution is valid but "
+                "might be improved: raise {max_iter}.",
                 ConvergenceWarning,
             )
         return point
