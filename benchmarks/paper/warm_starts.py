@@ -14,7 +14,6 @@ harm; what the last step has harmed stays so. We do that too.
 """
 
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,13 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 import forestprune as fp
 from forestprune.options import Options
-from forestprune.rows.encoding import Encoding
-from forestprune.select.solver import Point, Solver
-from forestprune.solve.layers.descent import Descent
-from forestprune.solve.layers.search import PATIENCE
-from forestprune.solve.layers.steps import measured_steps
-from forestprune.solve.problem import Problem
+from forestprune.select.solver import Solver
+from forestprune.solve.descent import Descent
+from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.layers.tuning import Tuning
+from forestprune.solve.point import Point
+from forestprune.solve.problem import Problem, pose
+from forestprune.solve.rule import Order
 
 sys.path.append(str(Path(__file__).parent.parent))  # where it stands with the other benchmarks
 
@@ -53,40 +53,56 @@ AT_ONCE = 1.0
 SAME = 1e-4
 """Objectives that differ by less than this share are alike."""
 
+UNSKETCHED = Tuning(sketch_rows=sys.maxsize)
+
 Floats = NDArray[np.float64]
+
+
+class CountedRule(LayerRule):
+    """A rule that does without the sketch, and counts how often it looks at a tree."""
+
+    looks = 0
+
+    def __init__(self, problem: Problem, options: Options) -> None:
+        super().__init__(problem, options, UNSKETCHED)
+
+    def look_at(self, trees: Order) -> None:
+        super().look_at(trees)
+        self.looks += trees.size
+
+    def sweep(self, alpha: float, order: Order) -> tuple[int, int]:
+        changed, looked = super().sweep(alpha, order)
+        self.looks += looked
+        return changed, looked
 
 
 class Counted(Solver):
     """A solver that does without the sketch, and says how often it looked at all trees."""
 
-    def __init__(self, encoding: Encoding, y: Floats, options: Options) -> None:
-        super().__init__(encoding, y, options)
-        # In place of the cached ones, which have a sketch.
-        self.problem = replace(self.problem)
-        vars(self.problem)["steps"] = measured_steps(encoding, options.n_jobs, sketched=False)
+    def __init__(self, problem: Problem, options: Options) -> None:
+        super().__init__(problem, options)
         self._before = 0
-        self._descent = Descent(self.problem, n_jobs=options.n_jobs)
+        self._begin()
 
     def forget(self) -> None:
         """Go back to nothing kept."""
-        self._before += self._descent.looks
-        self._descent = Descent(self.problem, n_jobs=self.options.n_jobs)
+        self._before += self.rule.looks
+        self._begin()
+
+    def _begin(self) -> None:
+        self.rule = CountedRule(self.problem, self.options)
+        self._descent = Descent(self.rule)
 
     @property
     def looks(self) -> float:
         """How often all trees were looked at, so far."""
-        return (self._before + self._descent.looks) / self.order.size
-
-    @property
-    def order(self) -> NDArray[np.int64]:
-        """The order in which trees are met."""
-        return self._descent.order
+        return (self._before + self.rule.looks) / self.rule.order.size
 
 
 class Counting(Literal):
     """The paper's algorithm, with the trees in a given order; says how often it went over them."""
 
-    def __init__(self, problem: Problem, X: Floats, order: NDArray[np.int64]) -> None:
+    def __init__(self, problem: Problem, X: Floats, order: Order) -> None:
         super().__init__(problem, X)
         self.matrices = [self.matrices[tree] for tree in order]
         self.costs = self.costs[order]
@@ -115,7 +131,7 @@ class ThreeQuiet(Counting):
     def search(self, z: Floats, alpha: float, random: np.random.Generator) -> None:
         """Drop random trees, one after another, as long as that does no harm."""
         best, in_vain = self.objective(z, alpha), 0
-        while in_vain < PATIENCE:
+        while in_vain < UNSKETCHED.patience:
             there = z[:, 0] > 0
             if not there.any() or there.all():
                 return
@@ -145,15 +161,16 @@ def _paths(folder: Path | None, quick: bool, data: str, model: str) -> list[dict
     X, y = known.X[rows], known.y[rows]
     fitted = _model(model, quick).fit(X, y)
     encoding = fp.encode(fp.Forest.from_model(fitted), X, n_jobs=1)
-    plain = Counted(encoding, y, _options(False))
+    problem = pose(encoding, y, n_jobs=1)
+    plain = Counted(problem, _options(False))
     alphas = plain.grid(10 if quick else 100)
     result = _of_points("cold", plain, _cold(plain, alphas))
     searches = {"warm": False, "warm + random, five times": "random", "warm + ours": True}
     for way, search in searches.items():
-        solver = Counted(encoding, y, _options(search))
+        solver = Counted(problem, _options(search))
         result += _of_points(way, solver, solver.path(alphas))
-    result += _of_literal(Counting(plain.problem, X, plain.order), "warm + random", alphas)
-    quiet = ThreeQuiet(plain.problem, X, plain.order)
+    result += _of_literal(Counting(problem, X, plain.rule.order), "warm + random", alphas)
+    quiet = ThreeQuiet(problem, X, plain.rule.order)
     return result + [row for way in QUIET for row in _of_literal(quiet, way, alphas)]
 
 
@@ -188,7 +205,7 @@ def _cold(solver: Counted, alphas: Floats) -> list[Point]:
 
 def _of_points(way: str, solver: Counted, points: list[Point]) -> list[dict[str, Any]]:
     """Return a row for each point. Looks are known of the whole path: each has an equal share."""
-    before = np.zeros(solver.order.size, np.int64)
+    before = np.zeros(solver.rule.order.size, np.int64)
     looks = solver.looks / len(points)
     rows = []
     for step, point in enumerate(points):

@@ -16,6 +16,7 @@ import weighting
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 import forestprune as fp
+from forestprune.solve.problem import pose
 
 
 @pytest.fixture
@@ -128,13 +129,13 @@ def problem(request):
         model = RandomForestRegressor(12, random_state=0)
     model.fit(known.X, known.y)
     encoding = fp.encode(fp.Forest.from_model(model), known.X)
-    solver = warm_starts.Counted(encoding, known.y, warm_starts._options(False))
+    solver = warm_starts.Counted(pose(encoding, known.y), warm_starts._options(False))
     return known, solver
 
 
 def test_three_quiet_updates_end_a_descent(problem):
     known, solver = problem
-    quiet = warm_starts.ThreeQuiet(solver.problem, known.X, solver.order)
+    quiet = warm_starts.ThreeQuiet(solver.problem, known.X, solver.rule.order)
     nothing = quiet.nothing()
     quiet.settle(nothing, 1e9)
     assert quiet.updates == 5
@@ -148,13 +149,13 @@ def test_three_quiet_updates_end_a_descent(problem):
 
 def test_literal_and_counted_agree_where_both_sweep_to_the_end(problem):
     known, solver = problem
-    literal = warm_starts.Counting(solver.problem, known.X, solver.order)
+    literal = warm_starts.Counting(solver.problem, known.X, solver.rule.order)
     for alpha in np.geomspace(30.0, 0.03, 8):
         solver.forget()
         point = solver.solve(alpha)
         z = literal.solve(alpha)
         assert literal.objective(z, alpha) == pytest.approx(point.objective)
-        assert list(z.sum(axis=1)) == list(point.depths[solver.order])
+        assert list(z.sum(axis=1)) == list(point.depths[solver.rule.order])
     assert literal.updates % literal.n_trees == 0
     assert solver.looks > 0
 
