@@ -5,10 +5,10 @@
 Random forests of depth 6 on generated data with ten columns. Beside ours stand the paper's
 algorithm as it is printed (`literal.py`, matrices and all, until a sweep changes nothing) and the
 time scikit-learn takes to fit the forest on two cores. To prepare is, for us, to encode the rows,
-pose the problem and measure the layers; for the literal one, to build the matrices. Both descend without local search;
-ours with it is a column of its own, and the last column compares objectives with it on both sides.
-Where the literal one would take longer than --patience seconds, some of
-its block updates are timed and multiplied by the number it needs, which is known: it makes the same
+pose the problem and measure the layers; for the literal one, to build the matrices. Both descend
+without local search; ours with it is a column of its own, and the last column compares objectives
+with it on both sides. Where the literal one would take longer than --patience seconds, some of its
+block updates are timed and multiplied by the number it needs, which is known: it makes the same
 updates in the same order as our descent does without its shortcuts. Such figures have a ~.
 The last table has forests of other depths, up to no limit at all.
 """

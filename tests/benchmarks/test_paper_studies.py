@@ -12,6 +12,7 @@ import pytest
 import sets
 import units
 import warm_starts
+import warm_starts_report
 import weighting
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
@@ -101,7 +102,7 @@ def test_a_run_goes_on_where_it_was(settings, monkeypatch):
 
 def test_paths_are_compared(settings):
     warm_starts.run(settings)
-    lines = warm_starts.report(settings)
+    lines = warm_starts_report.report(settings)
     rows = pd.read_csv(settings.results / "warm_starts.csv")
     ways = {*warm_starts.SWEEPS, *warm_starts.QUIET}
     for _, part in rows.groupby(["data", "model"]):
