@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from literal import Literal
 from rich.console import Console
-from side_by_side import table
+from side_by_side import seconds, table
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
 
@@ -58,16 +58,6 @@ before = status("VmRSS")
 fp.prune_path(forest, X, y, rule="layer")
 print(json.dumps(status("VmHWM") - before))
 """
-
-
-def seconds(call, repeats=3):
-    """Return the shortest time of some calls, and what the last one returned."""
-    best, result = np.inf, None
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        result = call()
-        best = min(best, time.perf_counter() - begun)
-    return best, result
 
 
 def prepare(forest, X, y):
