@@ -81,14 +81,21 @@ def solves(problem, tuning=None):
     return solve
 
 
-def literal_seconds(literal, problem, alphas, patience):
-    """Return the time the literal algorithm takes for some alphas, and whether it was sampled."""
-    # The same updates in the same order, so the same sweeps: no guesses, trees as they stand.
+def twin_of(problem, alphas):
+    """Return our descent with the same updates in the same order as the literal algorithm.
+
+    So it makes as many sweeps: no guesses, trees as they stand.
+    """
     twin = Descent(LayerRule(problem, tuning=WITHOUT_GUESSES))
-    twin.rule.order = np.arange(literal.n_trees)
+    twin.rule.order = np.arange(twin.rule.order.size)
     for alpha in alphas:
         twin.descend(alpha, 1000)
-    updates = twin.sweeps * literal.n_trees
+    return twin
+
+
+def literal_seconds(literal, problem, alphas, patience):
+    """Return the time the literal algorithm takes for some alphas, and whether it was sampled."""
+    updates = twin_of(problem, alphas).sweeps * literal.n_trees
     z = np.zeros((literal.n_trees, literal.depth))
     rest = literal.residual(z)
     begun = time.perf_counter()
