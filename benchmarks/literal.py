@@ -9,6 +9,7 @@ from all trees for every block, which the paper leaves open and which is the fas
 import numpy as np
 
 import forestprune as fp
+from forestprune.solve.costs import layer_costs
 from forestprune.solve.problem import Problem
 
 LEAST = 1e-12
@@ -21,7 +22,7 @@ class Literal:
     Parameters
     ----------
     problem : Problem
-        Where the costs and the target come from. Rows must not be weighted.
+        Where the forest and the target come from. Rows must not be weighted.
     X : array of shape (m, n_features)
         The rows that the problem was posed with.
     """
@@ -32,7 +33,7 @@ class Literal:
         matrices = fp.depth_difference(forest, X)[:, :, 1:]
         self.matrices = [m * s for m, s in zip(matrices, forest.scale, strict=True)]
         self.target = problem.residual[0]
-        self.costs = np.diff(problem.costs, axis=1)
+        self.costs = np.diff(layer_costs(forest, "node"), axis=1)
         self.n_trees, self.depth = self.costs.shape
 
     @property

@@ -28,7 +28,7 @@ MEGABYTE = 1e6
 PHASES = {
     "read the model": ("forestprune.cli.models", "read_source"),
     "read the rows": ("forestprune.cli.work", "prepare"),
-    "route rows": ("forestprune.select.opening", "encode"),
+    "route rows": ("forestprune.select.routed", "encode"),
     "score": ("forestprune.cli.summary", "scores"),
     "write": ("forestprune.cli.models", "write_small"),
 }
@@ -139,7 +139,7 @@ def run(folder: Path, imports: str, *args: str) -> dict:
 def measure(folder: Path, name: str, model: Path, rows: Path, n_rows: int, ask: list[str]) -> dict:
     import forestprune as fp
 
-    forest = fp.Forest.from_file(model)
+    forest = fp.Forest.from_file(model, trust=True)
     library = {"xgboost": "import xgboost\n", "lightgbm": "import lightgbm\n"}.get(model.stem, "")
     options = ["--target", "y", "--trust", "--force", "--quiet", *ask]
     out = folder / f"small{model.suffix}"
@@ -213,8 +213,7 @@ def report(lines: list[dict], n_rows: int, command: str) -> str:
         "On top of data and codes come, for each tree that is kept while leaves are refitted, "
         "a second byte or two a row (the leaf that is left of it), and a few numbers a row: "
         "the target, residuals, weights. In return the features of a row are let go of once "
-        "it was sent down the trees, and the leaves of rows held out are known for 50,000 of "
-        "them at a time. No row is held as text, twice, or in another precision.",
+        "it was sent down the trees. No row is held as text, twice, or in another precision.",
     ]
     return "\n".join(text) + "\n"
 

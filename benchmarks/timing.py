@@ -4,11 +4,11 @@
 
 Random forests of depth 6 on generated data with ten columns. Beside ours stand the paper's
 algorithm as it is printed (`literal.py`, matrices and all, until a sweep changes nothing) and the
-time scikit-learn takes to fit the forest on two cores. To prepare is, for us, to encode the rows
-and pose the problem; for the literal one, to build the matrices. Both descend without local search;
-ours with it is a column of its own, and the last column compares objectives with it on both sides.
-Where the literal one would take longer than --patience seconds, some of
-its block updates are timed and multiplied by the number it needs, which is known: it makes the same
+time scikit-learn takes to fit the forest on two cores. To prepare is, for us, to encode the rows,
+pose the problem and measure the layers; for the literal one, to build the matrices. Both descend
+without local search; ours with it is a column of its own, and the last column compares objectives
+with it on both sides. Where the literal one would take longer than --patience seconds, some of its
+block updates are timed and multiplied by the number it needs, which is known: it makes the same
 updates in the same order as our descent does without its shortcuts. Such figures have a ~.
 The last table has forests of other depths, up to no limit at all.
 """
@@ -24,15 +24,20 @@ from pathlib import Path
 import numpy as np
 from literal import Literal
 from rich.console import Console
-from side_by_side import table
+from side_by_side import seconds, table
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestRegressor
 
 import forestprune as fp
 from forestprune.options import Options
 from forestprune.select.solver import Solver
-from forestprune.solve.layers.descent import Descent
+from forestprune.solve.descent import Descent
+from forestprune.solve.layers.layers import measured_layers
+from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.layers.tuning import Tuning
 from forestprune.solve.problem import pose
+
+WITHOUT_GUESSES = Tuning(guesses=0)
 
 MEMORY_SCRIPT = """
 import json, re, sys
@@ -55,24 +60,42 @@ print(json.dumps(status("VmHWM") - before))
 """
 
 
-def seconds(call, repeats=3):
-    """Return the shortest time of some calls, and what the last one returned."""
-    best, result = np.inf, None
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        result = call()
-        best = min(best, time.perf_counter() - begun)
-    return best, result
+def prepare(forest, X, y):
+    """Do what comes before a descent; return the problem and its layers."""
+    problem = pose(fp.encode(forest, X), y)
+    return problem, measured_layers(problem, Tuning())
+
+
+def solves(problem, tuning=None):
+    """Return a function that solves at alpha = 1, from nothing kept and no tree looked at."""
+    rule = LayerRule(problem, tuning=tuning)
+    begun = rule.save()
+
+    def solve():
+        rule.restore(begun)
+        rule.look_at(np.arange(rule.order.size))
+        descent = Descent(rule)
+        descent.descend(1.0, 1000)
+        return rule, descent
+
+    return solve
+
+
+def twin_of(problem, alphas):
+    """Return our descent with the same updates in the same order as the literal algorithm.
+
+    So it makes as many sweeps: no guesses, trees as they stand.
+    """
+    twin = Descent(LayerRule(problem, tuning=WITHOUT_GUESSES))
+    twin.rule.order = np.arange(twin.rule.order.size)
+    for alpha in alphas:
+        twin.descend(alpha, 1000)
+    return twin
 
 
 def literal_seconds(literal, problem, alphas, patience):
     """Return the time the literal algorithm takes for some alphas, and whether it was sampled."""
-    # The same updates in the same order, so the same sweeps: no guesses, trees as they stand.
-    twin = Descent(problem)
-    twin.order = np.arange(literal.n_trees)
-    for alpha in alphas:
-        twin.descend(alpha, 1000, guess=False)
-    updates = twin.sweeps * literal.n_trees
+    updates = twin_of(problem, alphas).sweeps * literal.n_trees
     z = np.zeros((literal.n_trees, literal.depth))
     rest = literal.residual(z)
     begun = time.perf_counter()
@@ -105,17 +128,12 @@ def measure(rows, n_trees, patience):
     forest = fp.Forest.from_model(model)
     plain, searching = Options(rule="layer", local_search=False), Options(rule="layer")
 
-    def solve(problem):
-        descent = Descent(problem)
-        descent.descend(1.0, 1000)
-        return descent.solution(1.0)
-
     def path(options):
-        solver = Solver(fp.encode(forest, X), y, options)
+        solver = Solver(pose(fp.encode(forest, X), y), options)
         return solver.path(solver.grid(100))
 
-    prepare, problem = seconds(lambda: pose(fp.encode(forest, X), y))
-    single, _ = seconds(lambda: solve(problem))
+    prepared, (problem, _) = seconds(lambda: prepare(forest, X, y))
+    single, _ = seconds(solves(problem))
     whole, points = seconds(lambda: path(plain), repeats=2)
     searched, better = seconds(lambda: path(searching), repeats=1)
     matrices, literal = seconds(lambda: Literal(problem, X), repeats=1)
@@ -132,7 +150,7 @@ def measure(rows, n_trees, patience):
         worst = max(ratios)
     return {
         "fit": fit,
-        "prepare": prepare,
+        "prepare": prepared,
         "single": single,
         "path": whole,
         "searched": searched,
@@ -151,22 +169,17 @@ def measure_deep(max_depth, rows=15437, n_trees=40):
     X, y = make_friedman1(rows, n_features=10, noise=1.0, random_state=0)
     model = RandomForestRegressor(n_trees, max_depth=max_depth, n_jobs=2, random_state=0)
     forest = fp.Forest.from_model(model.fit(X, y))
-    prepare, problem = seconds(lambda: pose(fp.encode(forest, X), y))
-
-    def solve():
-        descent = Descent(problem)
-        descent.descend(1.0, 1000, guess=False)
-        return descent
-
-    single, descent = seconds(solve, repeats=9)
+    prepared, (problem, layers) = seconds(lambda: prepare(forest, X, y))
+    single, (rule, descent) = seconds(solves(problem, WITHOUT_GUESSES), repeats=9)
+    looks = n_trees + descent.looks
     each = rows + forest.n_nodes / n_trees
-    largest = max(array.nbytes for array in (*problem.steps, *descent.save()))
+    largest = max(array.nbytes for array in (*layers, *rule.save()))
     return (
         "none" if max_depth is None else str(max_depth),
         str(forest.max_depth),
         f"{forest.n_nodes / n_trees:,.0f}",
-        f"{1e9 * prepare / n_trees / each:.1f}",
-        f"{1e9 * single / descent.looks / each:.2f}",
+        f"{1e9 * prepared / n_trees / each:.1f}",
+        f"{1e9 * single / looks / each:.2f}",
         f"{largest / (8 * rows * forest.max_depth * n_trees):.4f}",
     )
 

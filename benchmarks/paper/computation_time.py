@@ -33,6 +33,7 @@ from units import Settings, run_units, write_table
 import forestprune as fp
 from forestprune.options import Options
 from forestprune.select.solver import Solver
+from forestprune.solve.problem import pose
 
 ALPHA = 1.0
 LIMIT, QUICK_LIMIT = 60.0, 20.0
@@ -97,7 +98,7 @@ def ours(solver: str, rows: int, trees: int) -> dict[str, Any]:
         if repeat >= 2 and seconds > ENOUGH:
             break
         begun = time.perf_counter()
-        engine = Solver(fp.encode(forest, X), y, options)
+        engine = Solver(pose(fp.encode(forest, X), y), options)
         prepared = time.perf_counter()
         if solver.startswith("path"):
             engine.path(engine.grid(100))

@@ -32,6 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import forestprune as fp
+from forestprune.solve.costs import layer_costs
 from forestprune.solve.problem import Problem, pose
 
 SOLVED = "solved"
@@ -70,13 +71,14 @@ class Relaxation:
     Parameters
     ----------
     problem : Problem
-        For the rule "layer", one output, rows without weights.
+        One output, rows without weights.
     alpha : float
     """
 
     def __init__(self, problem: Problem, alpha: float) -> None:
-        self.costs = alpha * np.diff(problem.costs, axis=1).ravel()
-        self.n_trees, self.depth = len(problem.costs), problem.costs.shape[1] - 1
+        layers = np.diff(layer_costs(problem.encoding.forest, "node"), axis=1)
+        self.n_trees, self.depth = layers.shape
+        self.costs = alpha * layers.ravel()
 
     def evaluate(self, z: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient."""

@@ -21,13 +21,14 @@ import case_study
 import computation_time
 import computation_time_report
 import warm_starts
+import warm_starts_report
 import weighting
 from units import HERE, Settings
 
 PARTS = {
     "timing": (computation_time, computation_time_report),
     "weighting": (weighting, weighting),
-    "warm_starts": (warm_starts, warm_starts),
+    "warm_starts": (warm_starts, warm_starts_report),
     "bagging": (bagging, bagging_report),
     "boosting": (boosting, boosting_report),
     "case_study": (case_study, case_study),

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import forestprune as fp
 from forestprune import baselines
-from forestprune.polish.polisher import Polisher
-from forestprune.select.solver import Point
+from forestprune.polish.tree_equations import TreeEquations
+from forestprune.solve.point import Point, pack_splits, without_trees
 from forestprune.solve.problem import pose
 
 SHRINKAGES = (10.0, 100.0, 1000.0)
@@ -123,19 +123,18 @@ def _layer_ridge(task):
     if task.protocol == "clean":
         return [_pruned(task, rule="layer", polish="ridge")]
     path = _pruned(task, rule="layer", alphas=task.alphas)
-    polisher = Polisher(pose(fp.encode(task.forest, task.parts.X), task.parts.y, n_jobs=1))
-    return [replace(path, points=tuple(_authors_ridge(polisher, point) for point in path.points))]
+    problem = pose(fp.encode(task.forest, task.parts.X), task.parts.y, n_jobs=1)
+    equations = TreeEquations(problem)
+    return [replace(path, points=tuple(_authors_ridge(equations, point) for point in path.points))]
 
 
-def _authors_ridge(polisher: Polisher, point: Point) -> Point:
+def _authors_ridge(equations: TreeEquations, point: Point) -> Point:
     """Polish as the authors do: by scikit-learn's Ridge(0.01), on what each tree adds."""
-    kept, gram, moments = polisher.equations(point.depths)
+    kept, gram, moments = equations.at(point)
     if not kept.size:
         return point
     beta = scipy.linalg.solve(gram + 0.01 * np.eye(kept.size), moments, assume_a="pos")
-    polished = polisher.weighted(kept, beta, gram, moments, {})
-    weights = np.where(point.depths > 0, polished.weights, 0.0)
-    return replace(point, weights=weights, intercept=polished.intercept, loss=polished.loss)
+    return equations.weighted(point, beta, {})
 
 
 def _layer_leaf(task):
@@ -172,15 +171,20 @@ def _lasso(task):
         return [baselines.lasso(*task.data, n_jobs=1)]
     path = baselines.lasso(*task.data, eps=1e-10, refit=False, n_jobs=1)
     # The authors leave out trees with negative weights, and refit nothing.
-    points = [
-        replace(
-            point,
-            weights=np.maximum(point.weights, 0.0),
-            depths=np.where(point.weights > 0.0, point.depths, 0),
-        )
-        for point in path.points
-    ]
-    return [replace(path, points=tuple(points))]
+    points = tuple(_without_negative(task.forest, point) for point in path.points)
+    return [replace(path, points=points)]
+
+
+def _without_negative(forest: fp.Forest, point: Point) -> Point:
+    there = point.weights > 0.0
+    splits, values = without_trees(forest, point.splits(forest), point.values, ~there)
+    return replace(
+        point,
+        kept=pack_splits(splits),
+        values=values,
+        weights=np.where(there, point.weights, 0.0),
+        depths=np.where(there, point.depths, 0),
+    )
 
 
 def _cost_complexity(task):

@@ -14,79 +14,85 @@ harm; what the last step has harmed stays so. We do that too.
 """
 
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import sets
-import style
 import units
-from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 import forestprune as fp
 from forestprune.options import Options
-from forestprune.rows.encoding import Encoding
-from forestprune.select.solver import Point, Solver
-from forestprune.solve.layers.descent import Descent
-from forestprune.solve.layers.search import PATIENCE
-from forestprune.solve.layers.steps import measured_steps
-from forestprune.solve.problem import Problem
+from forestprune.select.solver import Solver
+from forestprune.solve.descent import Descent
+from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.layers.tuning import Tuning
+from forestprune.solve.point import Point
+from forestprune.solve.problem import Problem, pose
+from forestprune.solve.rule import Order
 
 sys.path.append(str(Path(__file__).parent.parent))  # where it stands with the other benchmarks
 
 from literal import Literal
 
 SETS = ("Moneyball", "us_crime", "abalone")
-SHOWN = ("us_crime", "boosted")
 MODELS = ("boosted", "bagged")
 SWEEPS = ("cold", "warm", "warm + random", "warm + random, five times", "warm + ours")
 QUIET = ("3 quiet: cold", "3 quiet: warm", "3 quiet: warm + random")
-DRAWN = ("cold", "warm", "warm + random", "warm + ours")
-AT_ONCE = 1.0
-"""Passes up to which a solve has ended at once: one sweep to see that nothing changes, or less."""
 
-SAME = 1e-4
-"""Objectives that differ by less than this share are alike."""
+UNSKETCHED = Tuning(sketch_rows=sys.maxsize)
 
 Floats = NDArray[np.float64]
+
+
+class CountedRule(LayerRule):
+    """A rule that does without the sketch, and counts how often it looks at a tree."""
+
+    looks = 0
+
+    def __init__(self, problem: Problem, options: Options) -> None:
+        super().__init__(problem, options, UNSKETCHED)
+
+    def look_at(self, trees: Order) -> None:
+        super().look_at(trees)
+        self.looks += trees.size
+
+    def sweep(self, alpha: float, order: Order) -> tuple[int, int]:
+        changed, looked = super().sweep(alpha, order)
+        self.looks += looked
+        return changed, looked
 
 
 class Counted(Solver):
     """A solver that does without the sketch, and says how often it looked at all trees."""
 
-    def __init__(self, encoding: Encoding, y: Floats, options: Options) -> None:
-        super().__init__(encoding, y, options)
-        # In place of the cached ones, which have a sketch.
-        self.problem = replace(self.problem)
-        vars(self.problem)["steps"] = measured_steps(encoding, options.n_jobs, sketched=False)
+    def __init__(self, problem: Problem, options: Options) -> None:
+        super().__init__(problem, options)
         self._before = 0
-        self._descent = Descent(self.problem, n_jobs=options.n_jobs)
+        self._begin()
 
     def forget(self) -> None:
         """Go back to nothing kept."""
-        self._before += self._descent.looks
-        self._descent = Descent(self.problem, n_jobs=self.options.n_jobs)
+        self._before += self.rule.looks
+        self._begin()
+
+    def _begin(self) -> None:
+        self.rule = CountedRule(self.problem, self.options)
+        self._descent = Descent(self.rule)
 
     @property
     def looks(self) -> float:
         """How often all trees were looked at, so far."""
-        return (self._before + self._descent.looks) / self.order.size
-
-    @property
-    def order(self) -> NDArray[np.int64]:
-        """The order in which trees are met."""
-        return self._descent.order
+        return (self._before + self.rule.looks) / self.rule.order.size
 
 
 class Counting(Literal):
     """The paper's algorithm, with the trees in a given order; says how often it went over them."""
 
-    def __init__(self, problem: Problem, X: Floats, order: NDArray[np.int64]) -> None:
+    def __init__(self, problem: Problem, X: Floats, order: Order) -> None:
         super().__init__(problem, X)
         self.matrices = [self.matrices[tree] for tree in order]
         self.costs = self.costs[order]
@@ -115,7 +121,7 @@ class ThreeQuiet(Counting):
     def search(self, z: Floats, alpha: float, random: np.random.Generator) -> None:
         """Drop random trees, one after another, as long as that does no harm."""
         best, in_vain = self.objective(z, alpha), 0
-        while in_vain < PATIENCE:
+        while in_vain < UNSKETCHED.patience:
             there = z[:, 0] > 0
             if not there.any() or there.all():
                 return
@@ -145,15 +151,16 @@ def _paths(folder: Path | None, quick: bool, data: str, model: str) -> list[dict
     X, y = known.X[rows], known.y[rows]
     fitted = _model(model, quick).fit(X, y)
     encoding = fp.encode(fp.Forest.from_model(fitted), X, n_jobs=1)
-    plain = Counted(encoding, y, _options(False))
+    problem = pose(encoding, y, n_jobs=1)
+    plain = Counted(problem, _options(False))
     alphas = plain.grid(10 if quick else 100)
     result = _of_points("cold", plain, _cold(plain, alphas))
     searches = {"warm": False, "warm + random, five times": "random", "warm + ours": True}
     for way, search in searches.items():
-        solver = Counted(encoding, y, _options(search))
+        solver = Counted(problem, _options(search))
         result += _of_points(way, solver, solver.path(alphas))
-    result += _of_literal(Counting(plain.problem, X, plain.order), "warm + random", alphas)
-    quiet = ThreeQuiet(plain.problem, X, plain.order)
+    result += _of_literal(Counting(problem, X, plain.rule.order), "warm + random", alphas)
+    quiet = ThreeQuiet(problem, X, plain.rule.order)
     return result + [row for way in QUIET for row in _of_literal(quiet, way, alphas)]
 
 
@@ -188,7 +195,7 @@ def _cold(solver: Counted, alphas: Floats) -> list[Point]:
 
 def _of_points(way: str, solver: Counted, points: list[Point]) -> list[dict[str, Any]]:
     """Return a row for each point. Looks are known of the whole path: each has an equal share."""
-    before = np.zeros(solver.order.size, np.int64)
+    before = np.zeros(solver.rule.order.size, np.int64)
     looks = solver.looks / len(points)
     rows = []
     for step, point in enumerate(points):
@@ -239,159 +246,3 @@ def _row(
         "layers": int(depths.sum()),
         "moved": moved,
     }
-
-
-def report(settings: units.Settings) -> list[str]:
-    rows = _compared(pd.read_csv(settings.results / "warm_starts.csv"))
-    _draw(rows, settings.results / "warm_starts.png")
-    lines = [
-        "## Warm starts (figure 3)",
-        "",
-        f"{rows.step.nunique()} alphas from where nothing is kept down to the full model. Passes "
-        "are sweeps over all trees, on the whole path and in the median an alpha; looks what was "
-        "really done of them, where sweeps pass over trees that certainly stay as they are. Ends "
-        "at once: the share of alphas after one pass or less. Models: how often the model is "
-        "another than at the alpha before. Objectives are relative to the best that any way found "
-        "at the same alpha. 3 quiet: stops as the authors' code does, after three trees in a row "
-        "that stay as they are; the others after a whole sweep without a change. Random: the "
-        "paper's local search, until it fails once, or five times in a row.",
-        "",
-        "![Passes and objectives](warm_starts.png)",
-        "",
-    ]
-    for (data, model), part in rows.groupby(["data", "model"], sort=False):
-        lines += [f"### {data}, {model}", "", *_table(part)]
-    return [*lines, *_verdict(rows)]
-
-
-def _compared(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the alphas that every way has reached, with the excess over the best objective."""
-    steps = rows.groupby(["data", "model", "way"]).step.max().groupby(["data", "model"]).min()
-    last = rows.set_index(["data", "model"]).index.map(steps)
-    rows = rows[rows.step.to_numpy() <= last.to_numpy()]
-    best = rows.groupby(["data", "model", "step"]).objective.transform("min")
-    return rows.assign(excess=rows.objective / best - 1.0, best=best)
-
-
-def _table(part: pd.DataFrame) -> list[str]:
-    header = [
-        "",
-        "passes",
-        "looks",
-        "median",
-        "ends at once",
-        "models",
-        "objective / best: mean",
-        "worst",
-    ]
-    cells = []
-    for way in (*SWEEPS, *QUIET):
-        mine = part[part.way == way]
-        cells.append(
-            [
-                way,
-                f"{mine.passes.sum():,.0f}",
-                f"{mine.looks.sum():,.0f}",
-                f"{mine.passes.median():.3g}",
-                f"{100 * (mine.passes <= AT_ONCE).mean():.0f} %",
-                (mine.moved > 0).sum(),
-                f"{1 + mine.excess.mean():.4f}",
-                f"{1 + mine.excess.max():.4f}",
-            ]
-        )
-    return style.table(header, cells)
-
-
-def _verdict(rows: pd.DataFrame) -> list[str]:
-    lines = []
-    for model, part in rows.groupby("model", sort=False):
-        by_way = dict(list(part.groupby("way", sort=False)))
-        lines.append(f"- {model.capitalize()}, all data sets:")
-        lines += [f"  - {saying}." for saying in _sayings(by_way)]
-    return [
-        "The paper says that warm starts alone get stuck, that their path is nearly piecewise and "
-        "their solves end at once, and that with local search the path is like the cold one with "
-        "fewer passes.",
-        "",
-        *lines,
-        "",
-    ]
-
-
-def _sayings(by_way: dict[str, pd.DataFrame]) -> list[str]:
-    """Return what the numbers say of each claim."""
-    cold, warm, random = by_way["cold"], by_way["warm"], by_way["warm + random"]
-    quiet_cold, quiet_warm, quiet_random = (by_way[way] for way in QUIET)
-    ours = by_way["warm + ours"]
-    return [
-        f"With sweeps to the end warm starts alone {_stuck(warm, cold)}",
-        f"With the authors' stop they {_stuck(quiet_warm, quiet_cold)}",
-        f"The paper's local search takes {_times(random, cold)} of cold starts, objectives "
-        f"{_level(random, cold)} theirs; with the authors' stop "
-        f"{_times(quiet_random, quiet_cold)}, objectives {_level(quiet_random, quiet_cold)} theirs",
-        f"Our search takes {_times(ours, cold)} ({_times(ours, cold, 'looks')}), objectives "
-        f"{_level(ours, cold)} cold ones",
-        f"Cold starts with the authors' stop end {_level(quiet_cold, cold)} those of whole sweeps",
-    ]
-
-
-def _stuck(warm: pd.DataFrame, cold: pd.DataFrame) -> str:
-    at_once = (warm.passes <= AT_ONCE).mean()
-    level = warm.objective.to_numpy() / cold.objective.to_numpy() - 1.0
-    verb = "get stuck" if level.mean() > SAME else "do not get stuck"
-    return (
-        f"{verb} (objectives {_level(warm, cold)} cold ones, worse at "
-        f"{100 * (level > SAME).mean():.0f} % of alphas, {100 * at_once:.0f} % end at once, "
-        f"{_times(warm, cold)})"
-    )
-
-
-def _times(mine: pd.DataFrame, other: pd.DataFrame, what: str = "passes") -> str:
-    return f"{mine[what].sum() / other[what].sum():.2f} times the {what}"
-
-
-def _level(mine: pd.DataFrame, other: pd.DataFrame) -> str:
-    mean = float(np.mean(mine.objective.to_numpy() / other.objective.to_numpy())) - 1.0
-    if abs(mean) < SAME:
-        return "level with"
-    return f"{100 * abs(mean):.2f} % {'above' if mean > 0 else 'below'}"
-
-
-def _draw(rows: pd.DataFrame, file: Path) -> None:
-    data, model = SHOWN if SHOWN[0] in set(rows.data) else (rows.data.iloc[0], "boosted")
-    one = rows[(rows.data == data) & (rows.model == model)]
-    fig = style.figure(15, 5.6)
-    fig.suptitle(
-        f"Passes and objectives along a path: {data}, {model}",
-        x=0.012,
-        ha="left",
-        fontsize=13,
-        color=style.INK,
-    )
-    left, right = fig.subfigures(1, 2, width_ratios=[4, 3.1])
-    _draw_block(left, one, DRAWN, style.BLUE, "until a whole sweep changes nothing")
-    _draw_block(right, one, QUIET, style.RED, "until three updates in a row do not (authors' code)")
-    style.save(fig, file)
-
-
-def _draw_block(
-    fig: Any, one: pd.DataFrame, ways: tuple[str, ...], colour: str, title: str
-) -> None:
-    axes = fig.subplots(2, len(ways), sharey="row", squeeze=False)
-    fig.suptitle(title, fontsize=11, color=colour)
-    for (top, bottom), way in zip(axes.T, ways, strict=True):
-        mine = one[one.way == way]
-        top.plot(mine.alpha, mine.best, color=style.GREY, lw=1.5, zorder=1)
-        top.scatter(mine.alpha, mine.objective, s=7, color=colour, zorder=2)
-        top.set_xscale("log")
-        top.xaxis.set_major_locator(LogLocator(100))
-        top.minorticks_off()
-        style.plain(top, way.removeprefix("3 quiet: "))
-        top.set_xlabel("alpha", fontsize=9)
-        highest = max(float(mine.passes.max()), 2.0)
-        bottom.hist(mine.passes, bins=np.linspace(0, highest, 25), color=colour)
-        style.plain(bottom)
-        bottom.set_xlim(0, None)
-        bottom.set_xlabel(f"passes an alpha ({mine.passes.sum():,.0f} in all)", fontsize=9)
-    axes[0, 0].set_ylabel("objective (grey: best found)", fontsize=9)
-    axes[1, 0].set_ylabel("alphas", fontsize=9)

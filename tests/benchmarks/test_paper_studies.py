@@ -12,10 +12,12 @@ import pytest
 import sets
 import units
 import warm_starts
+import warm_starts_report
 import weighting
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 import forestprune as fp
+from forestprune.solve.problem import pose
 
 
 @pytest.fixture
@@ -100,7 +102,7 @@ def test_a_run_goes_on_where_it_was(settings, monkeypatch):
 
 def test_paths_are_compared(settings):
     warm_starts.run(settings)
-    lines = warm_starts.report(settings)
+    lines = warm_starts_report.report(settings)
     rows = pd.read_csv(settings.results / "warm_starts.csv")
     ways = {*warm_starts.SWEEPS, *warm_starts.QUIET}
     for _, part in rows.groupby(["data", "model"]):
@@ -128,13 +130,13 @@ def problem(request):
         model = RandomForestRegressor(12, random_state=0)
     model.fit(known.X, known.y)
     encoding = fp.encode(fp.Forest.from_model(model), known.X)
-    solver = warm_starts.Counted(encoding, known.y, warm_starts._options(False))
+    solver = warm_starts.Counted(pose(encoding, known.y), warm_starts._options(False))
     return known, solver
 
 
 def test_three_quiet_updates_end_a_descent(problem):
     known, solver = problem
-    quiet = warm_starts.ThreeQuiet(solver.problem, known.X, solver.order)
+    quiet = warm_starts.ThreeQuiet(solver.problem, known.X, solver.rule.order)
     nothing = quiet.nothing()
     quiet.settle(nothing, 1e9)
     assert quiet.updates == 5
@@ -148,13 +150,13 @@ def test_three_quiet_updates_end_a_descent(problem):
 
 def test_literal_and_counted_agree_where_both_sweep_to_the_end(problem):
     known, solver = problem
-    literal = warm_starts.Counting(solver.problem, known.X, solver.order)
+    literal = warm_starts.Counting(solver.problem, known.X, solver.rule.order)
     for alpha in np.geomspace(30.0, 0.03, 8):
         solver.forget()
         point = solver.solve(alpha)
         z = literal.solve(alpha)
         assert literal.objective(z, alpha) == pytest.approx(point.objective)
-        assert list(z.sum(axis=1)) == list(point.depths[solver.order])
+        assert list(z.sum(axis=1)) == list(point.depths[solver.rule.order])
     assert literal.updates % literal.n_trees == 0
     assert solver.looks > 0
 
