@@ -46,7 +46,7 @@ def prune(
     - `rule`: "subtree", the default, keeps any subtree that contains the root; "layer", the
       paper's rule, cuts each tree at a depth.
     - `refit`, `shrinkage`: whether leaf values are refitted, which is the default for subtrees, and
-      how strongly they are drawn to the original ones.
+      how strongly they are shrunk towards the original ones.
     - `n_jobs`: threads.
 
     What is minimised, over the part of each tree that is kept and its leaf values, is::
