@@ -1,4 +1,4 @@
-"""prune() and prune_path(): what there is to say, and what comes back."""
+"""prune() and prune_path(): a fitted model in, one pruned model or a path of them out."""
 
 from typing import Any
 
@@ -37,32 +37,45 @@ def prune(
 ) -> PrunedForest:
     """Prune a fitted tree ensemble with respect to the error of the whole ensemble.
 
-    Minimises, over the part of each tree that is kept and the values of its leaves::
+    Say how small the model is to be, give validation rows, and leave the rest alone. The options
+    that matter:
+
+    - `max_nodes`, `max_trees`, `max_bytes`: a budget; the best model within it is taken.
+    - `tolerance`: how much R squared may fall on validation rows; the smallest such model is taken.
+    - `X_val`, `y_val`: validation rows, which the model was not trained on.
+    - `rule`: "subtree", the default, keeps any subtree that contains the root; "layer", the
+      paper's rule, cuts each tree at a depth.
+    - `refit`, `shrinkage`: whether leaf values are refitted, which is the default for subtrees, and
+      how strongly they are shrunk towards the original ones.
+    - `n_jobs`: threads.
+
+    What is minimised, over the part of each tree that is kept and its leaf values, is::
 
         (1 / m) * || y - prediction ||^2 / var(y)  +  (alpha / K) * cost of what is kept
         + shrinkage * sum over leaves of (value - original value)^2 / (m * var(y))
 
-    where K is the cost of everything, so that neither alpha nor the error has a unit. The options
-    `rule` and `refit` say which parts can be kept, and whether leaves get new values.
+    where m is the number of rows and K the cost of the whole forest, so that neither alpha nor the
+    error has a unit. The last term is there if leaf values are refitted.
 
     Parameters
     ----------
     model : fitted estimator, Pipeline that ends in one, Forest, or path of a model file
-        It is not changed. Files of joblib and pickle can run code, and are refused: see
-        :meth:`Forest.from_file`.
+        It is not changed. Files of joblib and pickle can run code, and are refused: load the model
+        yourself, or see `trust` of :meth:`Forest.from_file`.
     X : array-like of shape (m, n_features)
-        Rows to prune with: those that the model was trained on, and further ones if you have them.
-        Training it with fewer to have others to prune with does not pay.
+        Rows to prune with: the training rows of the model, and further ones if you have them.
+        Training it on fewer to have others to prune with does not pay.
     y : array-like of shape (m,), or (m, n_outputs), or None
-        None takes what the model itself says of these rows: for rows whose y is not known, and for
-        models whose trees do not add up to y, such as those with a log link.
+        None takes the model's own predictions: for rows whose y is not known, and for models whose
+        trees do not add up to y, such as those with a log link.
     alpha : float or None
-        What keeping everything costs, in units of var(y). 1 if nothing else says how small.
+        What keeping the whole forest costs, in units of var(y), in place of a budget. 1 if nothing
+        else says how small.
     max_nodes, max_trees, max_bytes : int or None
         Budgets: the best model that has no more nodes (roots and leaves included), no more trees,
         no larger file. With ``polish="subset"``, max_trees is how many trees to pick.
     max_depth : int or None
-        No tree may be deeper. Can be combined with all else.
+        No tree may be deeper. Can be combined with all the others.
     tolerance : float or None
         The smallest model whose R squared on validation rows is at most this much below that of
         the full model.
@@ -73,10 +86,13 @@ def prune(
         Validation rows, and their weights. With a budget, or nothing else, the best model is the
         best on these. Without `y`, `y_val` can be left out too.
     sample_weight : array-like of shape (m,), or None
+        Weights of the rows of `X`.
     n_alphas : int
         Points of the path from which a budget or tolerance picks.
     **options
-        How to prune: see :class:`forestprune.Options`.
+        How to prune: `rule`, `refit`, `shrinkage`, `polish`, `weighting`, `max_iter`, `n_jobs`; and
+        the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`, `random_state`.
+        :class:`forestprune.Options` describes all of them.
 
     Returns
     -------
@@ -132,13 +148,14 @@ def prune_path(
         As for :func:`prune`.
     alphas : array-like or None
         Your own alphas. By default `n_alphas` of them, from the smallest at which nothing is kept
-        down by equal factors: until the full model is reached, or, with new values for leaves or
-        weights, which the full model does not have, as far as is of use.
+        down by equal factors: until the full model is reached, or, if leaf values or tree weights
+        are refitted, down to a small fraction of the first.
     n_alphas : int
+        How many points the path has, unless `alphas` are given.
     X_val, y_val, sample_weight_val
         Validation rows, for `PruningPath.validation` and `PruningPath.select`.
     max_depth : int or None
-        No tree may be deeper: all are cut there to begin with.
+        No tree may be deeper: all are cut there before pruning begins.
     max_trees : int or None
         How many trees ``polish="subset"`` picks at each point.
 

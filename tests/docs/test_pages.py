@@ -1,10 +1,12 @@
 """What README and the documentation show runs, and comes out as shown."""
 
 import ast
+import importlib
 import inspect
 import re
 import runpy
 from dataclasses import fields
+from operator import attrgetter
 
 import pytest
 from pages import (
@@ -137,6 +139,21 @@ def test_python_that_is_named_exists(where, code):
     check_names(code)
 
 
+PLACES = [s for s in spans(r"(?!fp\b)[a-z_]+(/[a-z_]+)*\.\w+") if "CONTRIBUTING" in s.values[0]]
+
+
+@pytest.mark.parametrize(("where", "code"), PLACES)
+def test_places_in_the_source_exist(where, code):
+    check_place(code)
+
+
+def check_place(code):
+    """Check that a place is a file, or a name in a module, as in `select/solver.Solver.refine`."""
+    if not any((folder / code).is_file() for folder in (ROOT, ROOT / "src" / "forestprune")):
+        module, _, name = code.partition(".")
+        attrgetter(name)(importlib.import_module(f"forestprune.{module.replace('/', '.')}"))
+
+
 def check_names(code):
     """Check the names of what a line calls, and of the arguments that it gives."""
     for name in re.findall(r"\bfp\.(\w+)", code):
@@ -236,6 +253,12 @@ def test_a_page_that_is_right_passes(text, folder):
 def test_a_name_that_is_wrong_fails(code):
     with pytest.raises(AssertionError):
         check_names(code)
+
+
+@pytest.mark.parametrize("code", ["solve/problem.tea", "solve/tea.pose", "solve/tea.py"])
+def test_a_place_that_is_wrong_fails(code):
+    with pytest.raises((AttributeError, ModuleNotFoundError)):
+        check_place(code)
 
 
 @pytest.mark.parametrize("code", ["forestprune tea", "forestprune prune m.json --max-node 5"])
