@@ -9,6 +9,7 @@ from all trees for every block, which the paper leaves open and which is the fas
 import numpy as np
 
 import forestprune as fp
+from forestprune.options import Weighting
 from forestprune.solve.costs import layer_costs
 from forestprune.solve.problem import Problem
 
@@ -25,15 +26,17 @@ class Literal:
         Where the forest and the target come from. Rows must not be weighted.
     X : array of shape (m, n_features)
         The rows that the problem was posed with.
+    weighting : "node", "depth" or array
+        What layers cost.
     """
 
-    def __init__(self, problem: Problem, X: np.ndarray) -> None:
+    def __init__(self, problem: Problem, X: np.ndarray, weighting: Weighting = "node") -> None:
         forest = problem.encoding.forest
         self.problem = problem
         matrices = fp.depth_difference(forest, X)[:, :, 1:]
         self.matrices = [m * s for m, s in zip(matrices, forest.scale, strict=True)]
         self.target = problem.residual[0]
-        self.costs = np.diff(layer_costs(forest, "node"), axis=1)
+        self.costs = np.diff(layer_costs(forest, weighting), axis=1)
         self.n_trees, self.depth = self.costs.shape
 
     @property

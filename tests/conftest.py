@@ -17,7 +17,7 @@ if INTERPRETED:
             *("sklearn_hist", "xgboost"),
         )
     ]
-    collect_ignore += ["polish/test_subset.py", "solve/test_search.py"]
+    collect_ignore += ["polish/test_subset.py", "solve/test_local_search.py"]
     collect_ignore += ["solve/test_subtree_rule.py"]
 
 settings.register_profile(

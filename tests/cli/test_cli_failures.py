@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shops import RF, call, fails, fails_noted, registry_writers, succeeds
 
-from forestprune.select import choosing
+from forestprune.select import choose as choosing
 from forestprune.tables import optional
 
 pytest.importorskip("pandas")
@@ -18,7 +18,7 @@ def test_an_unexpected_error_is_one_line_with_its_type(shop, tmp_path, monkeypat
     def fail(*args, **kwargs):
         raise RuntimeError("\n boom\nand more\n")
 
-    monkeypatch.setattr(choosing, "candidates", fail)
+    monkeypatch.setattr(choosing, "choose", fail)
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
     fails_noted(tmp_path, *args, match=r"^forestprune: RuntimeError: boom \(FORESTPRUNE_DEBUG=1")
     monkeypatch.setenv("FORESTPRUNE_DEBUG", "1")
@@ -41,7 +41,7 @@ def test_ctrl_c_ends_with_130(shop, tmp_path, monkeypatch):
 
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.joblib"]
     with monkeypatch.context() as patch:
-        patch.setattr(choosing, "candidates", stop)
+        patch.setattr(choosing, "choose", stop)
         result = call(*args)
     assert result.exit_code == 130
     assert result.stderr.endswith("stopped; nothing was written.\n")
@@ -57,7 +57,7 @@ def test_ctrl_c_ends_with_130(shop, tmp_path, monkeypatch):
 
 
 def test_warnings_are_notes_and_said_once(shop, tmp_path, monkeypatch):
-    original = choosing.candidates
+    original = choosing.choose
 
     def warn(*args, **kwargs):
         print("a library that likes to talk")
@@ -66,7 +66,7 @@ def test_warnings_are_notes_and_said_once(shop, tmp_path, monkeypatch):
             warnings.warn("old-fashioned", DeprecationWarning, stacklevel=1)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(choosing, "candidates", warn)
+    monkeypatch.setattr(choosing, "choose", warn)
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
     result = succeeds(*args, "-o", tmp_path / "s.npz", "--json")
     assert result.stderr.count("forestprune: mind the gap\n") == 1

@@ -12,7 +12,7 @@ from sklearn.ensemble import (
 )
 
 import forestprune as fp
-from forestprune.select import choosing
+from forestprune.select import choose as choosing
 
 pytest.importorskip("pandas")
 
@@ -96,13 +96,13 @@ def test_the_model_itself_is_never_replaced(shop, tmp_path):
 
 
 def test_a_file_that_came_about_meanwhile_is_kept(shop, tmp_path, monkeypatch):
-    original, out = choosing.candidates, tmp_path / "small.npz"
+    original, out = choosing.choose, tmp_path / "small.npz"
 
     def slow(*args, **kwargs):
         out.write_bytes(b"precious")
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(choosing, "candidates", slow)
+    monkeypatch.setattr(choosing, "choose", slow)
     result = call(
         *("prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15, "-o", out)
     )

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import forestprune as fp
 from forestprune.forest import registry
-from forestprune.select import choosing
+from forestprune.select import choose as choosing
 from forestprune.tables.rows import Rows
 
 pytest.importorskip("pandas")
@@ -169,7 +169,7 @@ def test_a_budget_of_bytes_is_kept_by_the_file(library, ending, shop, tmp_path):
 
 def test_every_option_arrives(shop, tmp_path, monkeypatch):
     seen = []
-    original = choosing.candidates
+    original = choosing.choose
 
     def listen(model, X, y, sample_weight, wanted, held_out, options):
         size = vars(wanted.budget) | vars(wanted)
@@ -177,7 +177,7 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         seen.append(asked | vars(options))
         return original(model, X, y, sample_weight, wanted, held_out, options)
 
-    monkeypatch.setattr(choosing, "candidates", listen)
+    monkeypatch.setattr(choosing, "choose", listen)
     command = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
     succeeds(
         *(*command, "--rule", "layer", "--weighting", "depth", "--joint", "ridge"),
@@ -339,9 +339,9 @@ def test_a_pipeline_around_another_library_is_pickled(friedman, tmp_path):
 def test_pruning_lets_go_of_rows_once_they_are_encoded(shop, tmp_path, monkeypatch):
     gone, original = [], choosing.Solver
 
-    def solver(*args):
+    def solver(*args, **about):
         gone.append(held() is None)
-        return original(*args)
+        return original(*args, **about)
 
     def hand_over(rows):
         nonlocal held

@@ -13,7 +13,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from conftest import INTERPRETED
+from effort import INTERPRETED
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import (

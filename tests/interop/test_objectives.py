@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from forestprune.solve.layers.descent import Descent
 from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
@@ -13,6 +12,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 import forestprune as fp
+from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.problem import pose
 
 rng = np.random.default_rng(0)
@@ -234,7 +234,7 @@ def test_the_layer_rule_meets_averaged_trees_by_their_error():
     for model, averages in random_forests():
         forest = fp.Forest.from_model(model.fit(X, Y))
         assert forest.averages is averages
-        order = Descent(pose(fp.encode(forest, X), Y, rule="layer")).order
+        order = LayerRule(pose(fp.encode(forest, X), Y)).order
         if not averages:
             assert list(order) == list(range(9))
             continue

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from conftest import INTERPRETED
-from effort import examples
+from effort import INTERPRETED, examples
 from exported import predicts_alone
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st

@@ -14,8 +14,6 @@ import pandas as pd
 import pytest
 import xgboost
 from effort import examples
-from forestprune.select.choosing import Wanted, candidates
-from forestprune.select.opening import HeldOut
 from hand_made import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +30,9 @@ from sklearn.preprocessing import StandardScaler
 import forestprune as fp
 from forestprune.forest import registry
 from forestprune.options import Options
-from forestprune.select.path import Budget
+from forestprune.select.choose import Wanted, choose
+from forestprune.select.budget import Budget
+from forestprune.select.routed import HeldOut
 from forestprune.show.plotting.look import shortened
 from forestprune.show.report import page, timing
 from forestprune.show.report.features import LONGEST
@@ -101,7 +101,7 @@ def test_formulas_are_exact_and_shrinkages_told(tmp_path, data):
     model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(20_000 + X, y)
     held_out = HeldOut(20_000 + X_val, y_val, None)
     wanted = Wanted(budget=Budget(max_nodes=30), n_alphas=15, whole=True)
-    path, place = candidates(model, 20_000 + X, y, None, wanted, held_out, Options())
+    path, place = choose(model, 20_000 + X, y, None, wanted, held_out, Options())
     text = written(tmp_path, path, place)
     assert path[place].to_formula() in html.unescape(text)
     points = data_in(text)["path"]["points"]

@@ -29,7 +29,7 @@ def rule_of(forest, X, y, **options):
 
 def enumerated(rule, X, alpha):
     """Return the least objective over all cuts of all trees."""
-    literal = Literal(rule, X)
+    literal = Literal(rule.problem, X, rule.options.weighting)
     ladder = np.arange(literal.depth)
     choices = [range(depth + 1) for depth in rule.full_depths]
     best = np.inf
@@ -96,7 +96,7 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
     else:
         X, y = make_regression(200, 8, noise=5.0, random_state=0)
     forest = Forest.from_model(MODELS[name].fit(X, y))
-    literal = Literal(rule_of(forest, X, y, weighting=weighting), X)
+    literal = Literal(pose(encode(forest, X), y), X, weighting)
     steps = np.geomspace(20, 0.02, 10)
     path = prune_path(forest, X, y, alphas=steps, rule="layer", weighting=weighting)
     assert len(path) > 5  # it ends once everything is kept
@@ -128,7 +128,7 @@ def test_the_literal_algorithm_minimises_the_same_objective(case, alpha):
     assume(any(case.depths))
     case.weights = None
     rule = case.layer_rule()
-    literal = Literal(rule, case.X)
+    literal = Literal(rule.problem, case.X, case.weighting)
     z = literal.solve(alpha)
     depths = z.sum(axis=1).astype(int)
     # Rows of z beyond a tree's own depth have nothing to cut.

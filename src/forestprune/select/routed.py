@@ -45,8 +45,9 @@ class RoutedRows:
         n_jobs: int | None = None,
     ) -> "RoutedRows":
         """Send the rows of `X`, which the pipeline of a source takes, down its trees."""
-        rows = source.transform(X)
+        source.forest.require_joint_outputs("Pruning")
         source.check_target(y)
+        rows = source.transform(X)
         encoding = encode(source.forest, rows, n_jobs=n_jobs)
         n_rows, outputs, original = encoding.n_rows, source.forest.n_outputs, None
         weights = None if sample_weight is None else checked_weights(sample_weight, n_rows)

@@ -160,8 +160,8 @@ class Solver:
         if not converged:
             warn_caller(
                 f"At alpha={alpha:.3g} trees still changed after {named('max_iter', max_iter)} "
-                f"sweeps; the objective has come down to {point.objective:.6g}. The solution is valid but "
-                "might be improved: raise {max_iter}.",
+                f"sweeps; the objective has come down to {point.objective:.6g}. The solution is "
+                "valid but might be improved: raise {max_iter}.",
                 ConvergenceWarning,
             )
         return point
