@@ -36,8 +36,9 @@ def test_a_phase_is_a_function_of_the_package(phase):
 def test_solves_are_timed_from_the_same_beginning_and_the_twin_sweeps_as_the_literal_one():
     X, y = make_friedman1(300, noise=1.0, random_state=0)
     forest = fp.Forest.from_model(RandomForestRegressor(8, max_depth=4, random_state=0).fit(X, y))
-    problem, layers = timing.prepare(forest, X, y)
+    problem, layers, *taken = timing.prepare(forest, X, y)
     assert layers.square[:, -1].all()
+    assert min(taken) > 0.0
     solve = timing.solves(problem)
     first, again = ((rule.point(1.0), descent.looks) for rule, descent in (solve(), solve()))
     assert (
