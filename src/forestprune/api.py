@@ -189,7 +189,7 @@ def prune_path(
             "the estimators choose from several."
         )
     with np.errstate(under="ignore"):
-        source, how = open_model(model, how, max_depth)
+        source, how = open_model(model, X, how, max_depth)
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
         del X
         solver = Solver(rows.problem(how.n_jobs), how, max_trees)

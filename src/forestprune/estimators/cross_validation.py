@@ -138,7 +138,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
             )
         given = None if self.alphas is None else checked_alphas(self.alphas)
         source, fitted = self._source(rows), is_fitted(self.estimator)
-        source, how = open_model(source, how, self.max_depth)
+        source, how = open_model(source, rows.X, how, self.max_depth)
         routed = self._routed(source, rows)
         with np.errstate(under="ignore"):
             paths = [

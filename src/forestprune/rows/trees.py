@@ -1,14 +1,18 @@
 """The trees of a forest as the kernels that prune them read them."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest.checks import seal
-from forestprune.forest.forest import Forest
 from forestprune.kernels.records import Trees
 
+if TYPE_CHECKING:
+    from forestprune.forest.forest import Forest
 
-def splits_and_leaves(forest: Forest) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+
+def splits_and_leaves(forest: "Forest") -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return which nodes are splits and which are leaves, each counted from its tree's root."""
     starts = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
     place = (np.arange(forest.n_nodes) - starts).astype(np.uint32)
@@ -26,7 +30,7 @@ def first_leaves(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     return (offsets + np.arange(offsets.size)) // 2
 
 
-def read_trees(forest: Forest, weight: NDArray[np.float64]) -> Trees:
+def read_trees(forest: "Forest", weight: NDArray[np.float64]) -> Trees:
     """Return the trees of a forest for kernels. `weight` is that of the rows that pass each node.
 
     What a node adds counts from its root, which is in the intercept, and has its tree's scale.

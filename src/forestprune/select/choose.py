@@ -87,9 +87,9 @@ class Wanted:
 
 
 def open_model(
-    model: Any, options: Options, max_depth: int | None = None
+    model: Any, X: Any, options: Options, max_depth: int | None = None
 ) -> tuple[Source, Options]:
-    """Read a model, cut it at `max_depth`, and fit the options to what is left of its trees."""
+    """Read a model for the rows of `X`, cut it, and fit the options to what is left."""
     require_count("max_depth", max_depth, 1)
     if options.polish == "subset":
         check_solver(options.solver)
@@ -97,7 +97,8 @@ def open_model(
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)
-    RULES[options.rule].prepare(source.forest, options.n_jobs)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    RULES[options.rule].prepare(source.forest, n_rows, options.n_jobs)
     return source, options
 
 
@@ -112,7 +113,7 @@ def choose(
 ) -> tuple[PruningPath, int]:
     """Return all points that were looked at, as a path, and the place of the one to take."""
     wanted.check(options, held_out=held_out is not None)
-    source, options = open_model(model, options, wanted.max_depth)
+    source, options = open_model(model, X, options, wanted.max_depth)
     rows = RoutedRows.of(source, X, y, sample_weight, options.n_jobs)
     del X  # which the caller may have handed over: only the leaves that rows end in count now
     validation_rows = None if held_out is None else held_out.routed(source, options.n_jobs)

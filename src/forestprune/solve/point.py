@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest.checks import seal
-from forestprune.forest.forest import Forest
 from forestprune.rows.trees import by_tree, first_splits
+
+if TYPE_CHECKING:
+    from forestprune.forest.forest import Forest
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ class Point:
         """Depth of the deepest tree left."""
         return int(self.depths.max(initial=0))
 
-    def splits(self, forest: Forest) -> NDArray[np.bool_]:
+    def splits(self, forest: "Forest") -> NDArray[np.bool_]:
         """Return for each split of the forest whether it is kept."""
         return unpack_splits(self.kept, forest)
 
@@ -76,7 +78,7 @@ def pack_splits(splits: NDArray[np.bool_]) -> NDArray[np.uint8]:
     return seal(np.packbits(splits))
 
 
-def unpack_splits(bits: NDArray[np.uint8], forest: Forest) -> NDArray[np.bool_]:
+def unpack_splits(bits: NDArray[np.uint8], forest: "Forest") -> NDArray[np.bool_]:
     """Return what :func:`pack_splits` packed."""
     return np.unpackbits(bits, count=(forest.n_nodes - forest.n_trees) // 2).view(np.bool_)
 
@@ -89,7 +91,7 @@ def kept_nodes(offsets: NDArray[np.int64], splits: NDArray[np.bool_]) -> NDArray
     return np.column_stack([left, left + 1]).ravel()
 
 
-def kept_leaves(forest: Forest, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
+def kept_leaves(forest: "Forest", splits: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the nodes that are leaves if some splits are kept, rising; lone roots are none."""
     is_leaf = np.zeros(forest.n_nodes, np.bool_)
     is_leaf[kept_nodes(forest.offsets, splits)] = True
@@ -97,7 +99,7 @@ def kept_leaves(forest: Forest, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.flatnonzero(is_leaf)
 
 
-def kept_mask(forest: Forest, splits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def kept_mask(forest: "Forest", splits: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return for each node of the forest whether it is kept; roots always are."""
     mask = np.zeros(forest.n_nodes, np.bool_)
     mask[forest.offsets[:-1]] = True
@@ -105,7 +107,7 @@ def kept_mask(forest: Forest, splits: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask
 
 
-def splits_within(forest: Forest, depths: NDArray[np.int64]) -> NDArray[np.bool_]:
+def splits_within(forest: "Forest", depths: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which splits trees keep if they are cut at `depths`."""
     is_split = forest.left >= 0
     limits = np.repeat(depths, np.diff(first_splits(forest.offsets)))
@@ -113,7 +115,7 @@ def splits_within(forest: Forest, depths: NDArray[np.int64]) -> NDArray[np.bool_
     return within
 
 
-def kept_depths(forest: Forest, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
+def kept_depths(forest: "Forest", splits: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return how deep each tree is if some splits are kept; 0 if none of its are."""
     depths = np.zeros(forest.n_trees, np.int64)
     nodes = np.flatnonzero(forest.left >= 0)[splits]
@@ -123,7 +125,7 @@ def kept_depths(forest: Forest, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def without_trees(
-    forest: Forest,
+    forest: "Forest",
     splits: NDArray[np.bool_],
     values: NDArray[np.float64] | None,
     gone: NDArray[np.bool_],

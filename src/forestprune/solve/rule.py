@@ -36,7 +36,7 @@ class Rule(ABC):
     searches: bool = False
 
     @staticmethod  # noqa: B027 - most need nothing
-    def prepare(forest: Forest, n_jobs: int | None) -> None:
+    def prepare(forest: Forest, n_rows: int, n_jobs: int | None) -> None:
         """Do what can be done before rows are known, while they are routed."""
 
     @property

@@ -10,12 +10,13 @@ from forestprune import kernels
 from forestprune.forest.checks import seal
 from forestprune.kernels.records import Cut, LayerPrice
 from forestprune.options import Options
+from forestprune.rows.trees import first_splits
 from forestprune.solve.costs import layer_costs
 from forestprune.solve.descent import Descent
 from forestprune.solve.layers.layers import measured_layers
 from forestprune.solve.layers.search import search_in_order, search_randomly
 from forestprune.solve.layers.tuning import Tuning
-from forestprune.solve.point import Point, pack_splits, splits_within
+from forestprune.solve.point import Point, pack_splits
 from forestprune.solve.problem import Problem
 from forestprune.solve.rule import Order, Rule
 from forestprune.system.threads import run_in_threads, split_range, thread_count
@@ -65,6 +66,8 @@ class LayerRule(Rule):
             moved_then=np.zeros((n_trees, 2)),
             drift_then=np.zeros((n_trees, directions)),
         )
+        self._split_depths = forest.node_depths[forest.left >= 0]
+        self._n_splits = np.diff(first_splits(forest.offsets))
         sizes = forest.layer_sizes()
         self._up_to = np.column_stack([np.zeros(n_trees, np.int64), 1 + np.cumsum(sizes, axis=1)])
         self.look_at(np.arange(n_trees))
@@ -225,11 +228,11 @@ class LayerRule(Rule):
 
     def point(self, alpha: float) -> Point:
         """Return what is kept now, with its objective."""
-        depths, forest = self._cut.depth.copy(), self.problem.encoding.forest
+        depths = self._cut.depth.copy()
         loss = self.problem.unexplained(self._cut.residual)
         return Point(
             alpha=alpha,
-            kept=pack_splits(splits_within(forest, depths)),
+            kept=pack_splits(self._split_depths < np.repeat(depths, self._n_splits)),
             depths=seal(depths),
             weights=seal(np.where(depths > 0, self._cut.weight, 0.0)),
             intercept=seal(np.array(self.problem.intercept)),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.forest.checks import seal
-from forestprune.kernels.records import Pruning, Trees
+from forestprune.kernels.records import Price, Pruning, Trees
 from forestprune.rows.trees import by_tree, first_leaves, first_splits
 from forestprune.solve.point import kept_nodes
 from forestprune.system.threads import Crew
@@ -76,6 +76,27 @@ class ActiveSet:
             weight=seal(trees.weight[nodes]),
         )
         return cls(active, seal(new_codes), nodes, splits, inside, _ranks(offsets))
+
+    def sweep(
+        self,
+        row_weight: NDArray[np.float64],
+        cut: Pruning,
+        price: Price,
+        order: NDArray[np.int64],
+        kept: NDArray[np.bool_] | None = None,
+        given: NDArray[np.float64] | None = None,
+        *,
+        lazy: bool,
+    ) -> tuple[int, int]:
+        """Update some trees; with `kept`, to these splits and `given` values.
+
+        Returns how many changed, and how many were looked at.
+        """
+        here = (row_weight, self.trees, self.numbers, self.own, cut, price, order, lazy)
+        kept = np.empty(0, np.bool_) if kept is None else kept
+        given = np.empty((0, 0)) if given is None else given
+        changed, looked = kernels.sweep_subtrees(self.codes, *here, kept, given)
+        return int(changed), int(looked)
 
     def kept(self, cut: Pruning, n_splits: int) -> NDArray[np.bool_]:
         """Return for each of the forest's `n_splits` splits whether `cut` keeps it."""

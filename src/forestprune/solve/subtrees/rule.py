@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from forestprune import kernels
 from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
-from forestprune.kernels.records import Price, Pruning
+from forestprune.kernels.records import Price
 from forestprune.options import Options
 from forestprune.rows.trees import first_leaves
 from forestprune.solve.costs import split_costs
@@ -15,11 +15,10 @@ from forestprune.solve.problem import Problem
 from forestprune.solve.rule import Order, Rule
 from forestprune.solve.subtrees.active import ActiveSet
 from forestprune.solve.subtrees.gram import Gram
+from forestprune.solve.subtrees.pruning import nothing_pruned
 from forestprune.solve.subtrees.screening import Screening
 from forestprune.solve.subtrees.tuning import Tuning
 from forestprune.system.threads import Crew
-
-NOTHING = np.empty(0, np.bool_), np.empty((0, 0))
 
 
 class SubtreeRule(Rule):
@@ -60,32 +59,16 @@ class SubtreeRule(Rule):
         self._screening: Screening | None = None
         rows = float(trees.weight[trees.offsets[:-1]].max(initial=0.0))
         self._rows_per_cost = rows * float(self.costs.sum()) / max(self.costs.size, 1)
-        self._deep = trees.weight.size > max(tuning.large, tuning.deep * codes.size)
+        self._deep = tuning.is_deep(trees.weight.size, codes.size)
         self.gram = Gram(tuning.gram_leaves, trees.weight.size)
-        n_trees, n_leaves = forest.n_trees, trees.leaf.size
-        self._cut = Pruning(
-            residual=problem.residual.copy(),
-            value=np.zeros((forest.n_outputs, trees.weight.size)),
-            leaves=np.zeros(n_leaves, np.uint32),
-            n_leaves=np.zeros(n_trees, np.int64),
-            leaf_of=np.zeros(n_leaves, np.uint32),
-            # Pages that no tree writes to are never there; zeros_like would write to all.
-            row_leaf=np.zeros(codes.shape if self.refits else (n_trees, 0), codes.dtype),
-            kept=np.zeros(trees.split.size, np.bool_),
-            depth=np.zeros(n_trees, np.int64),
-            cost=np.zeros(n_trees),
-            shift=np.zeros(n_trees),
-            moved=np.zeros(1),
-            absent_until=np.zeros(n_trees),
-            absent_down_to=np.full(n_trees, np.inf),
-        )
+        self._cut = nothing_pruned(trees, codes, problem.residual.copy(), refits=self.refits)
 
     @staticmethod
-    def prepare(forest: Forest, n_jobs: int | None) -> None:
+    def prepare(forest: Forest, n_rows: int, n_jobs: int | None) -> None:
         """Let another process compile for a forest, in a new installation."""
         from forestprune.solve.subtrees.ahead import compile_ahead
 
-        compile_ahead(forest, n_jobs)
+        compile_ahead(forest, n_rows, n_jobs, Tuning())
 
     @property
     def depths(self) -> NDArray[np.int64]:
@@ -137,7 +120,7 @@ class SubtreeRule(Rule):
 
     def sweep(self, alpha: float, order: Order) -> tuple[int, int]:
         """Give some trees, one after another, the subtree that is best given the others."""
-        return self._sweep(self._active_price(alpha), order, *NOTHING)
+        return self._sweep(self._active_price(alpha), order)
 
     def refine(self, alpha: float, order: Order, max_sweeps: int) -> tuple[int, int]:
         """Refit the leaves of trees that are kept; without refits, sweep over these alone."""
@@ -155,7 +138,7 @@ class SubtreeRule(Rule):
             return 0, 0
         sweeps, looks, changed = 0, 0, 1
         while changed and sweeps < max_sweeps:
-            changed, looked = self._sweep(price, order[self.depths[order] > 0], *NOTHING)
+            changed, looked = self._sweep(price, order[self.depths[order] > 0])
             sweeps, looks = sweeps + 1, looks + looked
         return sweeps, looks
 
@@ -169,23 +152,14 @@ class SubtreeRule(Rule):
         return False
 
     def _sweep(
-        self, price: Price, order: Order, kept: NDArray[np.bool_], given: NDArray[np.float64]
+        self,
+        price: Price,
+        order: Order,
+        kept: NDArray[np.bool_] | None = None,
+        given: NDArray[np.float64] | None = None,
     ) -> tuple[int, int]:
-        active = self._active
-        changed, looked = kernels.sweep_subtrees(
-            active.codes,
-            self.problem.row_weight,
-            active.trees,
-            active.numbers,
-            active.own,
-            self._cut,
-            price,
-            order,
-            self.tuning.lazy,
-            kept,
-            given,
-        )
-        return int(changed), int(looked)
+        row_weight, lazy = self.problem.row_weight, self.tuning.lazy
+        return self._active.sweep(row_weight, self._cut, price, order, kept, given, lazy=lazy)
 
     def _active_price(self, alpha: float) -> Price:
         return self.price(alpha)._replace(cost=self._active_costs)

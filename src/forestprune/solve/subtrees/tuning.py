@@ -48,3 +48,7 @@ class Tuning:
     gram_leaves: int = 1024
     gram_rows: int = 100_000
     shared: int = 50_000
+
+    def is_deep(self, n_nodes: int, n_codes: int) -> bool:
+        """Tell whether active nodes pay, given nodes of all trees, and rows times trees."""
+        return n_nodes > max(self.large, self.deep * n_codes)
