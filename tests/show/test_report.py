@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 import forestprune as fp
 from forestprune.forest import registry
 from forestprune.options import Options
-from forestprune.select.choose import Wanted, choose
 from forestprune.select.budget import Budget
+from forestprune.select.choose import Wanted, choose
 from forestprune.select.routed import HeldOut
 from forestprune.show.plotting.look import shortened
 from forestprune.show.report import page, timing

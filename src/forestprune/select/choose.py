@@ -97,9 +97,16 @@ def open_model(
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    RULES[options.rule].prepare(source.forest, n_rows, options.n_jobs)
+    RULES[options.rule].prepare(source.forest, _about_rows(X), options.n_jobs)
     return source, options
+
+
+def _about_rows(X: Any) -> int:
+    """Return how many rows there are, or many if a library's own container does not say."""
+    try:
+        return int(X.shape[0] if hasattr(X, "shape") else len(X))
+    except TypeError:
+        return 1_000_000
 
 
 def choose(
