@@ -23,7 +23,7 @@ test: .venv/.test
 	$(BIN)/python -m pytest -n 2
 
 # What `make test` leaves out: pages and pictures, the browser, the paper's experiments, many more
-# cases of what is drawn or enumerated, and the kernels interpreted. About half an hour.
+# cases of what is drawn or enumerated, and the kernels interpreted.
 test-all: .venv/.test docs demo
 	FORESTPRUNE_TESTS=deep $(BIN)/python -m pytest -n 2 -m "long or deep or hypothesis"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m "" tests

@@ -125,5 +125,8 @@ class Compiling:
     def select(self, **_):
         return self
 
+    def predict(self, _):
+        return None
+
     def to_native(self):
         numba.njit(lambda x: x + 1)(1)
