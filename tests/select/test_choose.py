@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.metrics import r2_score
 
 import forestprune as fp
+from forestprune.options import Options
 from forestprune.select import solver
+from forestprune.select.budget import Budget
+from forestprune.select.choose import Wanted, choose
 from forestprune.select.path import PruningPath
+from forestprune.select.routed import HeldOut
+from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.subtrees.rule import SubtreeRule
 from forestprune.solve.subtrees.tuning import Tuning
 from forestprune.system import threads
@@ -118,3 +124,88 @@ def test_numbers_may_underflow_whatever_numpy_is_told():
     with np.errstate(all="raise"):
         small = fp.prune(forest, X, tiny * Y, max_nodes=30, n_alphas=5)
     assert 0 < small.n_nodes <= 30
+
+
+@pytest.mark.parametrize("options", [{}, {"rule": "layer", "polish": "ridge"}], ids=str)
+def test_every_point_has_its_own_score(options):
+    model = GradientBoostingRegressor(n_estimators=30, max_depth=4, random_state=0).fit(X, Y)
+    weights = np.random.default_rng(0).integers(0, 3, len(Y_VAL)).astype(float)
+    held_out = HeldOut(X_VAL, Y_VAL, weights)
+    wanted = Wanted(budget=Budget(max_nodes=60), n_alphas=12)
+    path, taken = choose(model, X, Y, None, wanted, held_out, Options.of(options))
+    assert (np.diff(path.alphas) <= 0).all()
+    shrinkages = {point.report.get("shrinkage") for point in path.points}
+    assert len(shrinkages) == (1 if options else 3)
+    # The gap between the last that fits and the next is halved again and again, for each.
+    assert len(path) >= len(shrinkages) * (5 + solver.HALVINGS)
+    for small, score, error in zip(
+        path, path.validation.scores, path.validation.standard_errors, strict=True
+    ):
+        squares = (Y_VAL - small.predict(X_VAL)) ** 2
+        assert score == pytest.approx(
+            r2_score(Y_VAL, small.predict(X_VAL), sample_weight=weights), abs=1e-12
+        )
+        mean = np.average(squares, weights=weights)
+        scatter = np.average((squares - mean) ** 2, weights=weights)
+        variance = np.average((Y_VAL - np.average(Y_VAL, weights=weights)) ** 2, weights=weights)
+        rows = weights.sum() ** 2 / (weights**2).sum()
+        assert error == pytest.approx(np.sqrt(scatter / rows) / variance)
+    fits = path.n_nodes <= 60
+    assert path.validation.scores[taken] == path.validation.scores[fits].max()
+
+
+def test_the_layer_rule_gains_by_other_beginnings_and_by_neighbours(monkeypatch):
+    def objectives(seed):
+        rows, y = make_friedman1(120, noise=1.0, random_state=seed)
+        model = RandomForestRegressor(12, max_depth=4, random_state=seed).fit(rows, y)
+        path = fp.prune_path(model, rows, y, n_alphas=12, rule="layer")
+        alone = fp.prune(model, rows, y, alpha=0.4, rule="layer")
+        return path.objectives.sum(), alone.objective
+
+    seeds = range(6)
+    searched = np.array([objectives(seed) for seed in seeds])
+    monkeypatch.setattr(solver.Solver, "_compare_neighbours", lambda *_: None)
+    monkeypatch.setattr(LayerRule, "move_to", lambda *_: None)
+    plain = np.array([objectives(seed) for seed in seeds])
+    assert (searched <= plain + 1e-9).all()
+    assert (searched < plain - 1e-9).any(axis=0).all()
+
+
+def test_a_budget_in_bytes_counts_before_one_standard_error():
+    model = RandomForestRegressor(10, max_depth=6, random_state=0).fit(X, Y)
+    path = fp.prune_path(model, X, Y, n_alphas=25, **VALIDATION)
+    limit = int(np.median([small.n_bytes for small in path if small.n_trees]))
+    within = np.array([small.n_bytes <= limit for small in path])
+    scores, errors = path.validation.scores, path.validation.standard_errors
+    best = np.flatnonzero(within)[np.argmax(scores[within])]
+    good = within & (scores >= scores[best] - errors[best])
+    small = path.select(max_bytes=limit, one_standard_error=True)
+    assert small.n_nodes == path.n_nodes[good].min()
+
+
+def test_what_cannot_be_is_refused_before_a_forest_is_fitted():
+    class Unfittable(RandomForestRegressor):
+        def fit(self, X, y, sample_weight=None):
+            raise AssertionError("must be refused before the forest is fitted")
+
+    for options, complaint in (
+        ({"alpha": 1.0, "max_nodes": 30}, "alpha and max_nodes exclude each other"),
+        ({"alpha": 1.0, "validation_fraction": 0.3}, "alpha and validation_fraction exclude"),
+        ({"n_alphas": 0}, "n_alphas must be a whole number"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            fp.ForestPruneRegressor(Unfittable(), **options).fit(X, Y)
+    with pytest.raises(ValueError, match="n_alphas must be a whole number"):
+        fp.ForestPruneRegressorCV(Unfittable(), n_alphas=2.5).fit(X, Y)
+
+
+def test_weights_of_rows_need_rows_to_select_by():
+    path = fp.prune_path(RandomForestRegressor(3, random_state=0).fit(X, Y), X, Y, n_alphas=4)
+    with pytest.raises(ValueError, match="X must be given with y and sample_weight"):
+        path.select(max_nodes=100, sample_weight=np.ones(3))
+
+
+def test_a_row_that_is_no_table_is_refused_as_such():
+    model = RandomForestRegressor(3, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        fp.prune(model, np.array(5.0), Y, max_nodes=9)

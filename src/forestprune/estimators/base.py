@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from forestprune.interop.source import Source, is_a
-from forestprune.options import Options
+from forestprune.options import Options, require_count
 from forestprune.select.budget import Budget, check_quality
 from forestprune.select.pruned import PrunedForest
 
@@ -36,6 +36,7 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     estimator: Any
     tolerance: float | None
     one_standard_error: bool
+    n_alphas: int
     n_jobs: int | None
     pruned_: PrunedForest
     n_iter_: int
@@ -82,6 +83,7 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         """Refuse what is wrong before a forest is fitted, which may take hours."""
         validate_data(self, X, y, skip_check_array=True)
         check_quality(self.tolerance, self.one_standard_error)
+        require_count("n_alphas", self.n_alphas, 1)
         Budget(**self._given(*BUDGET))
         return Options.of(self._options())
 

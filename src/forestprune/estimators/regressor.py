@@ -17,8 +17,9 @@ from forestprune.options import (
     SubsetSolver,
     Weighting,
     require,
-    require_number,
 )
+from forestprune.select.budget import Budget
+from forestprune.select.choose import Wanted
 
 
 class ForestPruneRegressor(PrunedRegressor):
@@ -127,9 +128,10 @@ class ForestPruneRegressor(PrunedRegressor):
             Weight of each row, in fitting and in pruning.
         """
         how = self._checked(X, y)
-        if self.alpha is not None:
-            require_number("alpha", self.alpha)
         rows, held_out = self._divided(Rows(X, y, sample_weight), how)
+        budget = Budget(**self._given("max_nodes", "max_trees", "max_bytes"))
+        wanted = Wanted(budget=budget, **self._given("alpha", "tolerance", "one_standard_error"))
+        wanted.check(how, None if held_out.X is None else "validation_fraction")
         source = self._source(rows)
         labelled = source.forest.adds_up_to_y
         small = prune(

@@ -51,8 +51,9 @@ awaited: dict[str, Callable[[], object]] = {}
 def __getattr__(name: str) -> Any:
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in awaited:
-        awaited.pop(name)()
+    wait = awaited.pop(name, None)
+    if wait is not None:
+        wait()
     kernel = getattr(importlib.import_module(f"{__name__}.{_FILES[name]}"), name)
     globals()[name] = kernel
     return kernel

@@ -28,7 +28,10 @@ def inner(function: Callable[..., Any]) -> Any:
 def nothing_kept(dispatcher: Any) -> bool:
     """Tell whether a kernel would have to be compiled, and its machine code could be kept."""
     kept = _kept(dispatcher)
-    return kept is not None and not kept._load_index()
+    try:
+        return kept is not None and not kept._load_index()
+    except (AttributeError, OSError, ValueError):  # then there is no head start, that is all
+        return False
 
 
 def _kept(dispatcher: Any) -> Any:

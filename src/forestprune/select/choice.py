@@ -40,7 +40,7 @@ def choose_point(
         losses = 1.0 - validation.scores
     allowed = np.array([budget.allows(point) for point in points], dtype=np.bool_)
     highest = 1.0 - losses[allowed].min(initial=np.inf)
-    if validation is not None and tolerance is not None:
+    if validation is not None and tolerance is not None and allowed.any():
         # The full model at the end of a path is the same but for rounding.
         lowest = validation.full - tolerance - 1e-9 * (1.0 + abs(validation.full))
         allowed &= validation.scores >= lowest
@@ -53,6 +53,8 @@ def choose_point(
             )
     elif validation is not None and one_standard_error and allowed.any():
         within_budget = np.flatnonzero(allowed)
+        within_budget = _within_bytes(within_budget, n_nodes, n_bytes, budget.max_bytes)
+        within_budget = within_budget if within_budget.size else np.flatnonzero(allowed)
         best = within_budget[np.argmax(validation.scores[within_budget])]
         lowest = validation.scores[best] - validation.standard_errors[best]
         allowed &= validation.scores >= lowest
@@ -61,11 +63,12 @@ def choose_point(
     ranked = _within_bytes(ranked[allowed[ranked]], n_nodes, n_bytes, budget.max_bytes)
     if ranked.size:
         return int(ranked[0])
-    least = int(np.argmin(n_nodes))
+    smallest = int(np.argmin(n_nodes))
     as_well = " and is good enough as well" if smallest_first else ""
     raise OutOfReachError(
         f"No point of the path keeps to {budget.named}{as_well}. The smallest has "
-        f"{n_nodes[least]} nodes in {points[least].n_trees} trees and takes {n_bytes(least)} bytes."
+        f"{n_nodes[smallest]} nodes in {points[smallest].n_trees} trees and takes "
+        f"{n_bytes(smallest)} bytes."
     )
 
 

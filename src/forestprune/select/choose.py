@@ -49,8 +49,11 @@ class Wanted:
         """Whether the smallest model is wanted that is good enough."""
         return self.tolerance is not None or self.one_standard_error
 
-    def choosers(self, options: Options, *, held_out: bool) -> list[str]:
-        """Return what there is to choose by; nothing if one alpha is all there is to solve."""
+    def choosers(self, options: Options, rows: str | None) -> list[str]:
+        """Return what there is to choose by; nothing if one alpha is all there is to solve.
+
+        `rows` is the option that gives validation rows, None if there are none.
+        """
         picks = options.polish == "subset"  # then max_trees says how many, and chooses nothing
         given = {
             "max_nodes": self.budget.max_nodes,
@@ -58,26 +61,26 @@ class Wanted:
             "max_bytes": self.budget.max_bytes,
             "tolerance": self.tolerance,
             "one_standard_error": self.one_standard_error or None,
-            "X_val": held_out or None,
+            rows: rows,
         }
-        return [name for name, value in given.items() if value is not None]
+        return [name for name, value in given.items() if name and value is not None]
 
-    def check(self, options: Options, *, held_out: bool) -> None:
+    def check(self, options: Options, rows: str | None) -> None:
         """Refuse what cannot be asked for at once, or not without rows to choose by."""
-        choosers = self.choosers(options, held_out=held_out)
+        choosers = self.choosers(options, rows)
         if self.alpha is not None and choosers:
             other = f"{{{choosers[0]}}}"
             raise OptionError(
                 f"{{alpha}} and {other} exclude each other: give {{alpha}} to say what size costs, "
                 f"or {other} to have alpha chosen."
             )
-        if self.by_quality and not held_out:
+        if self.by_quality and rows is None:
             raise OptionError(
                 "{tolerance} and {one_standard_error} need validation rows, which the forest is "
                 "not pruned with: give {X_val} and {y_val}."
             )
         several = options.shrinkage is not None and len(options.shrinkages) > 1
-        if several and not held_out:
+        if several and rows is None:
             one = "with {alpha}, give one number"
             instead = "give {X_val} and {y_val}" if self.alpha is None else one
             raise OptionError(
@@ -105,7 +108,7 @@ def _about_rows(X: Any) -> int:
     """Return how many rows there are, or many if a library's own container does not say."""
     try:
         return int(X.shape[0] if hasattr(X, "shape") else len(X))
-    except TypeError:
+    except (TypeError, ValueError, IndexError):
         return 1_000_000
 
 
@@ -119,7 +122,7 @@ def choose(
     options: Options,
 ) -> tuple[PruningPath, int]:
     """Return all points that were looked at, as a path, and the place of the one to take."""
-    wanted.check(options, held_out=held_out is not None)
+    wanted.check(options, None if held_out is None else "X_val")
     source, options = open_model(model, X, options, wanted.max_depth)
     rows = RoutedRows.of(source, X, y, sample_weight, options.n_jobs)
     del X  # which the caller may have handed over: only the leaves that rows end in count now
@@ -133,7 +136,7 @@ def choose_routed(
     """Do what :func:`choose` does, with rows that are routed already."""
     held_out, budget = validation_rows is not None, wanted.budget
     max_trees = budget.max_trees if options.polish == "subset" else None
-    if not wanted.choosers(options, held_out=held_out):
+    if not wanted.choosers(options, "X_val" if held_out else None):
         solver = Solver(rows.problem(options.n_jobs), options, max_trees)
         point = solver.solve_alone(1.0 if wanted.alpha is None else float(wanted.alpha))
         return PruningPath(rows.source, (point,)), 0
@@ -211,7 +214,8 @@ def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
         )
     smallest = int(trees[np.argmin(path.n_nodes[trees])])
     if path.keeps_to(budget, path.points[smallest]):
-        return "A constant does best on the validation rows: no tree is left."
+        rows = "these" if path.validation is None else "the validation"
+        return f"A constant does best on {rows} rows: no tree is left."
     remedies = "Allow more"
     if not options.new_values and options.polish is None:
         remedies += (

@@ -177,9 +177,9 @@ class PruningPath:
             max_nodes=max_nodes, max_trees=max_trees, max_depth=max_depth, max_bytes=max_bytes
         )
         validation = self.validation
-        if X is not None or y is not None:
+        if X is not None or y is not None or sample_weight is not None:
             if X is None:
-                raise OptionError("{X} and {y} must be given together, got y alone.")
+                raise OptionError("{X} must be given with {y} and {sample_weight}.")
             validation = self.validate(X, y, sample_weight=sample_weight)
         return self[self.choose(budget, tolerance, one_standard_error, validation)]
 

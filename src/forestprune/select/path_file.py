@@ -63,7 +63,7 @@ def read_path(
             source = source.cut(metadata["max_depth"])
         points = _points(source.forest, groups[""], metadata["reports"])
         validation = _validation(groups["validation"], len(points))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise InvalidForestError(
             f"{os.fspath(path)} does not hold a pruning path, or not all of one ({error})."
         ) from error
@@ -94,6 +94,12 @@ def _points(
         raise ValueError("refitted must be true or false for each point")
     if values.ndim != 2 or values.dtype.kind != "f" or not np.isfinite(values).all():
         raise ValueError("values must be finite")
+    if len(reports) != n_points or not all(isinstance(report, dict) for report in reports):
+        raise ValueError("there must be one report for each point")
+    if (columns["alpha"] < 0).any():
+        raise ValueError("no alpha may be negative")
+    if not np.array_equal(columns["weights"] != 0.0, columns["depths"] > 0):
+        raise ValueError("trees that are kept must have a weight, and no others")
     points, used = [], 0
     for i in range(n_points):
         kept, depths = columns["kept"][i].astype(np.uint8, casting="safe"), columns["depths"][i]
@@ -112,15 +118,15 @@ def _points(
             Point(
                 **numbers,
                 kept=pack_splits(splits),
-                depths=depths,
-                weights=columns["weights"][i],
-                intercept=columns["intercept"][i],
+                depths=seal(depths.astype(np.int64)),
+                weights=seal(columns["weights"][i].astype(np.float64)),
+                intercept=seal(columns["intercept"][i].astype(np.float64)),
                 values=mine if refitted[i] else None,
                 report=reports[i],
             )
         )
-    if used != values.shape[1] or len(reports) != n_points:
-        raise ValueError("there must be as many values and reports as points have")
+    if used != values.shape[1]:
+        raise ValueError("there must be as many values as points have leaves")
     return tuple(points)
 
 
@@ -128,6 +134,7 @@ def _validation(arrays: dict[str, NDArray[Any]], n_points: int) -> Validation | 
     if not arrays:
         return None
     scores, errors = arrays["scores"], arrays["standard_errors"]
-    if {scores.shape, errors.shape} != {(n_points,)}:
-        raise ValueError("there must be one validation score for each point")
+    for array, shape in ((scores, (n_points,)), (errors, (n_points,)), (arrays["full"], ())):
+        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError("there must be one finite validation score for each point")
     return Validation(scores, errors, float(arrays["full"]))

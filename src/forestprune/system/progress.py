@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -165,13 +165,21 @@ def watch_compiler() -> None:
     from numba.core import event
 
     class Compiler(event.Listener):
-        def on_start(self, _: event.Event) -> None:
-            _display.compile(1)
+        def on_start(self, event: event.Event) -> None:
+            if _is_ours(event):
+                _display.compile(1)
 
-        def on_end(self, _: event.Event) -> None:
-            _display.compile(-1)
+        def on_end(self, event: event.Event) -> None:
+            if _is_ours(event):
+                _display.compile(-1)
 
     event.register("numba:compile", Compiler())  # type: ignore[no-untyped-call]
+
+
+def _is_ours(event: Any) -> bool:
+    """Tell whether it is one of our kernels that is compiled, not a function of the user's."""
+    function = getattr(event.data.get("dispatcher"), "py_func", None)
+    return getattr(function, "__module__", "").startswith("forestprune.")
 
 
 def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:

@@ -5,10 +5,12 @@ begins with sweeps, the longest kernels, while this one compiles what routes row
 sweeps before the other has finished, it compiles what comes after them in the meantime.
 """
 
+import atexit
 import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,12 @@ from forestprune.solve.subtrees.pruning import nothing_pruned
 from forestprune.solve.subtrees.screening import Screening
 from forestprune.solve.subtrees.tuning import Tuning
 from forestprune.system.threads import Crew, thread_count
+
+PATIENCE = 60.0
+"""Seconds after which the other process is not waited for any longer."""
+
+COMPILED = b"compiled"
+"""What it says after each stage."""
 
 if TYPE_CHECKING:  # the other process does without what it imports
     from forestprune.forest.forest import Forest
@@ -85,46 +93,77 @@ def compile_ahead(forest: "Forest", n_rows: int, n_jobs: int | None, tuning: Tun
     from forestprune.rows.encoding import code_dtype
 
     alone = thread_count(n_jobs) == 1 or getattr(sys, "frozen", False) or not sys.executable
-    if alone or kernels.awaited or not nothing_kept(sweep_subtrees):
+    if alone or not nothing_kept(sweep_subtrees) or not _STARTED.acquire(blocking=False):
         return
-    toy, codes = _Toy(code_dtype(forest).name), n_rows * forest.n_trees
-    swept, screened, at_work = threading.Event(), threading.Event(), threading.Lock()
+    codes = n_rows * forest.n_trees
+    deep = tuning.is_deep(forest.n_nodes, codes)
+    other = _OtherProcess(code_dtype(forest).name, stages=2 if deep else 1)
+    threading.Thread(target=other.run, daemon=True).start()
+    at_work = threading.Lock()
 
     def meanwhile() -> None:
         if at_work.acquire(blocking=False):
+            toy = _Toy(other.dtype)
             toy.refit(gram=codes >= tuning.gram_rows)
             toy.score()
-        swept.wait()
+        other.wait_for(0)
 
     kernels.awaited.update(dict.fromkeys(("best_prunings", "sweep_subtrees"), meanwhile))
-    done = [swept]
-    if tuning.is_deep(forest.n_nodes, codes):
+    if deep:
         screens = ("spread_below", "square_rows", "gains_at_most")
-        kernels.awaited.update(dict.fromkeys(screens, screened.wait))
-        done.append(screened)
-    threading.Thread(target=_compile_elsewhere, args=(toy.dtype, done), daemon=True).start()
+        kernels.awaited.update(dict.fromkeys(screens, lambda: other.wait_for(1)))
 
 
-def _compile_elsewhere(dtype: str, done: list[threading.Event]) -> None:
-    """Let another process compile, and tell what is done: at its end all that will ever be."""
-    call = f"from {__name__} import main; main({dtype!r}, {len(done)})"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    nothing = subprocess.DEVNULL
-    try:
-        with subprocess.Popen(  # noqa: S603
-            [sys.executable, "-c", call],
-            env=environment,
-            stdin=nothing,
-            stdout=subprocess.PIPE,
-            stderr=nothing,
-        ) as process:
-            for stage, _ in zip(done, process.stdout or (), strict=False):
-                stage.set()
-    except OSError:  # no other process is to be had here: this one compiles it all
-        pass
-    finally:
-        for stage in done:
-            stage.set()
+_STARTED = threading.Lock()
+"""Taken by the first pruning that compiles in two processes; there is no second."""
+
+if hasattr(os, "register_at_fork"):  # a copy of this process has no thread that would tell it
+    os.register_at_fork(after_in_child=kernels.awaited.clear)
+
+
+class _OtherProcess:
+    """A process that compiles in stages. One that cannot, or does not, is waited for no longer."""
+
+    def __init__(self, dtype: str, stages: int) -> None:
+        self.dtype = dtype
+        self._done = [threading.Event() for _ in range(stages)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def wait_for(self, stage: int) -> None:
+        """Return once a stage is done, or will never be."""
+        if not self._done[stage].wait(PATIENCE):
+            self._end()
+
+    def run(self) -> None:
+        """Start the process, and hear what it has done, until its end."""
+        call = f"from {__name__} import main; main({self.dtype!r}, {len(self._done)})"
+        folders = [folder for folder in sys.path if isinstance(folder, str) and folder]
+        nothing = subprocess.DEVNULL
+        # Whatever goes wrong here, this process can compile it all by itself.
+        with suppress(Exception):
+            # -P: modules of the working folder are none of its business.
+            self._process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-P", "-c", call],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
+                stdin=nothing,
+                stdout=subprocess.PIPE,
+                stderr=nothing,
+            )
+            atexit.register(self._end)
+            for done, line in zip(self._done, self._process.stdout or (), strict=False):
+                if not line.startswith(COMPILED):
+                    break  # some other program than Python
+                done.set()
+            self._process.wait(PATIENCE)
+        self._end()
+
+    def _end(self) -> None:
+        """Let nobody wait any longer, and the process not go on."""
+        for done in self._done:
+            done.set()
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+        atexit.unregister(self._end)
 
 
 def main(dtype: str, stages: int) -> None:
@@ -132,4 +171,5 @@ def main(dtype: str, stages: int) -> None:
     toy = _Toy(dtype)
     for compiled in (toy.sweep, toy.screen)[:stages]:
         compiled()
-        print(compiled.__name__, flush=True)
+        sys.stdout.buffer.write(COMPILED + b"\n")
+        sys.stdout.flush()
