@@ -217,7 +217,7 @@ def test_validation_rows_may_be_given_later():
         ({"max_trees": 0}, "at least 1"),
         ({"max_depth": 0}, "at least 1"),
         ({"max_bytes": 10}, r"No point of the path keeps to max_bytes=10.*takes \d+ bytes"),
-        ({"max_nodes": 10, "y": Y_VAL}, "given together"),
+        ({"max_nodes": 10, "y": Y_VAL}, "X must be given with y"),
     ],
 )
 def test_what_cannot_be_selected_is_refused(criteria, complaint):
