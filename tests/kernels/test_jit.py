@@ -70,3 +70,24 @@ def test_an_edit_in_one_file_of_kernels_reaches_callers_in_others(tmp_path):
     assert text != faults.read_text()
     faults.write_text(text)
     assert run() == ["1.5", "7"]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="interpreted, nothing is kept")
+def test_two_processes_that_compile_at_once_never_swap_their_code(tmp_path):
+    def kept():
+        return jit.KeptCode(str(tmp_path), "kernel", "stamp")
+
+    one, other = kept(), kept()
+    # Each has read an index without the other's entry when it writes its own.
+    indices = {one: one._load_index(), other: other._load_index()}
+    for each in indices:
+        each._load_index = lambda each=each: dict(indices[each])
+    one.save("of small numbers", "code for small numbers")
+    other.save("of large numbers", "code for large numbers")
+    one._save_data(one._data_name(1), "anything")
+    found = {key: kept().load(key) for key in ("of small numbers", "of large numbers")}
+    assert found["of large numbers"] == "code for large numbers"
+    assert found["of small numbers"] in (None, "code for small numbers")
+    kept().save("of small numbers", "code for small numbers")
+    found = {key: kept().load(key) for key in found}
+    assert found == {key: f"code for {key.removeprefix('of ')}" for key in found}
