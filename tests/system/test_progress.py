@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from forestprune.kernels import jit  # noqa: F401 - which listens to the compiler
 from forestprune.system import progress
 
 
@@ -119,12 +120,38 @@ def test_a_program_without_a_console_runs(monkeypatch, stderr):
     assert list(progress.track(range(5), "counting", 5)) == list(range(5))
 
 
+def as_kernel(function):
+    """Return a function as if it were one of the package's kernels."""
+    function.__module__ = "forestprune.kernels.drawn"
+    return function
+
+
+def test_where_there_is_no_terminal_one_line_says_so_once(monkeypatch):
+    numba = pytest.importorskip("numba")
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    monkeypatch.setattr(progress, "_display", progress._Display())
+    monkeypatch.setattr(progress, "SOON", 0.0)
+    log = io.StringIO()
+    monkeypatch.setattr("sys.stderr", log)
+    numba.njit(lambda x: x + 1)(1)  # a function of the user's
+    assert log.getvalue() == ""
+    numba.njit(as_kernel(lambda x: x + 1))(1)
+    numba.njit(as_kernel(lambda x: x + 2))(1)
+    assert log.getvalue() == progress.LINE + "\n"
+    assert "once for each installation" in progress.LINE
+    monkeypatch.setattr(progress, "_display", progress._Display())
+    with progress.hidden():
+        numba.njit(as_kernel(lambda x: x + 3))(1)
+    assert log.getvalue() == progress.LINE + "\n"
+
+
 def test_waiting_for_the_compiler_is_said(monkeypatch):
     numba = pytest.importorskip("numba")
     if numba.config.DISABLE_JIT:
         pytest.skip("nothing is compiled")
     terminal = impatient(monkeypatch)
-    thread = threading.Thread(target=numba.njit(lambda x: x + 1), args=(1,))
+    thread = threading.Thread(target=numba.njit(as_kernel(lambda x: x + 1)), args=(1,))
     with progress.bar("outer", 1) as outer, progress.bar("inner", 1) as inner:
         outer(0)
         inner(0)

@@ -98,8 +98,6 @@ def _points(
         raise ValueError("there must be one report for each point")
     if (columns["alpha"] < 0).any():
         raise ValueError("no alpha may be negative")
-    if not np.array_equal(columns["weights"] != 0.0, columns["depths"] > 0):
-        raise ValueError("trees that are kept must have a weight, and no others")
     points, used = [], 0
     for i in range(n_points):
         kept, depths = columns["kept"][i].astype(np.uint8, casting="safe"), columns["depths"][i]
@@ -125,6 +123,8 @@ def _points(
                 report=reports[i],
             )
         )
+    if not np.array_equal(columns["weights"] != 0.0, columns["depths"] > 0):
+        raise ValueError("trees that are kept must have a weight, and no others")
     if used != values.shape[1]:
         raise ValueError("there must be as many values as points have leaves")
     return tuple(points)
