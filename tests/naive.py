@@ -224,6 +224,18 @@ def rounding(case):
     return 10.0 * (np.finfo(float).eps * np.abs(case.y).max()) ** 2 / unit if unit > 0.0 else 0.0
 
 
+def uncertainty(case, problem, weights, objective):
+    """Return what an objective is uncertain by: targets and trees are known to 16 digits only.
+
+    It matters where targets hardly vary beside that.
+    """
+    forest = case.forest
+    size = np.abs(forest.value).max(initial=0.0) * np.abs(np.array(weights) * forest.scale).sum()
+    size += np.abs(case.y).max() + np.abs(forest.base).max()
+    share = 10 * np.finfo(float).eps * size / np.sqrt(problem.variation)
+    return 1e-12 + share * (2 * np.sqrt(objective) + share)
+
+
 def objective(case, depths, weights, alpha):
     """Return the objective of the paper, equation by equation."""
     roots, scale, base, dtype = case.roots, case.forest.scale, case.forest.base, case.dtype

@@ -111,18 +111,6 @@ def test_never_worse_than_the_literal_algorithm(name, weighting, data):
         assert alone.objective <= cold + 1e-9
 
 
-def rounding(case, problem, weights, objective):
-    """Return what an objective is uncertain by: targets and trees are known to 16 digits only.
-
-    It matters where targets hardly vary beside that.
-    """
-    forest = case.forest
-    size = np.abs(forest.value).max(initial=0.0) * np.abs(weights * forest.scale).sum()
-    size += np.abs(case.y).max() + np.abs(forest.base).max()
-    share = 10 * np.finfo(float).eps * size / np.sqrt(problem.variation)
-    return 1e-12 + share * (2 * np.sqrt(objective) + share)
-
-
 @given(cases(joint=(None,), min_trees=1, max_outputs=1), alphas)
 def test_the_literal_algorithm_minimises_the_same_objective(case, alpha):
     assume(any(case.depths))
@@ -134,7 +122,7 @@ def test_the_literal_algorithm_minimises_the_same_objective(case, alpha):
     # Rows of z beyond a tree's own depth have nothing to cut.
     depths = np.minimum(depths, case.depths)
     expected = naive.objective(case, depths, [1.0] * len(depths), alpha)
-    slack = rounding(case, rule.problem, np.ones(len(depths)), expected)
+    slack = naive.uncertainty(case, rule.problem, np.ones(len(depths)), expected)
     assert literal.objective(z, alpha) == pytest.approx(expected, rel=1e-9, abs=slack)
 
 
@@ -150,7 +138,7 @@ def test_searching_never_makes_it_worse(case, alpha):
         after = rule.objective(alpha)
         assert after <= before + 1e-12
         expected = naive.objective(case, rule.depths, rule.weights, alpha)
-        slack = rounding(case, rule.problem, rule.weights, expected)
+        slack = naive.uncertainty(case, rule.problem, rule.weights, expected)
         assert after == pytest.approx(expected, rel=1e-9, abs=slack)
 
 
