@@ -269,11 +269,19 @@ def end_of_row(root, pruned, row, dtype):
     return root
 
 
-def subtree_objective(case, i, pruned, rest, shrinkage):
+def ends_of(root, pruned):
+    """Return the nodes of a tree that are leaves of what is kept of it."""
+    if pruned.is_leaf:
+        return [root]
+    return ends_of(root.left, pruned.left) + ends_of(root.right, pruned.right)
+
+
+def subtree_objective(case, i, pruned, rest, shrinkage, boxes=None):
     """Return how tree i, pruned, changes the sum of squares that `rest` has without it.
 
     With the penalty of changed values, but not the cost of nodes; and what it adds, row by row.
-    `shrinkage` is None if leaves keep their values.
+    `shrinkage` is None if leaves keep their values. `boxes` has the least and the most that a node
+    may add, by its id.
     """
     root, scale = case.roots[i], case.forest.scale[i]
     weights = np.ones(len(case.X)) if case.weights is None else case.weights
@@ -282,13 +290,15 @@ def subtree_objective(case, i, pruned, rest, shrinkage):
     if pruned.is_leaf:
         return change, adds
     ends = [end_of_row(root, pruned, row, case.dtype) for row in case.X]
-    for leaf in {id(end): end for end in ends}.values():
+    for leaf in ends_of(root, pruned):  # also those that no row reaches: intervals may move them
         rows = [x for x, end in enumerate(ends) if end is leaf]
         w, r = weights[rows], rest[rows]
         origin = scale * (np.array(leaf.value) - np.array(root.value))
         value = origin
         if shrinkage is not None and w.sum() + shrinkage > 0:
             value = (w @ r + shrinkage * origin) / (w.sum() + shrinkage)
+        if boxes is not None:
+            value = np.clip(value, *boxes[id(leaf)])
         adds[rows] = value
         change += float((w[:, None] * ((r - value) ** 2 - r**2)).sum())
         change += (shrinkage or 0.0) * float(((value - origin) ** 2).sum())
@@ -299,3 +309,34 @@ def tree_depth_of_mask(root, mask):
     """Return the depth of the deepest node kept, `mask` being in level order."""
     levels = [k for k, layer in enumerate(layers(root)) for _ in layer]
     return max(k for k, kept in zip(levels, mask, strict=True) if kept)
+
+
+def boxes(root, monotone, sign=1.0):
+    """Return, in level order, between what the value of each node must be; one output.
+
+    `monotone` has 1, -1 or 0 for each feature; `sign` is that of the tree's scale.
+    """
+    found = {}
+
+    def values_from(node):
+        below = [] if node.is_leaf else values_from(node.left) + values_from(node.right)
+        return [node.value[0], *below]
+
+    def bound(node, low, high):
+        found[id(node)] = low, high
+        if node.is_leaf:
+            return
+        left = right = (low, high)
+        direction = 0 if node.categories is not None else sign * monotone[node.feature]
+        lower, upper = (node.left, node.right) if direction > 0 else (node.right, node.left)
+        if direction:
+            middle = 0.5 * max(values_from(lower)) + 0.5 * min(values_from(upper))
+            middle = min(max(middle, low), high)
+            left, right = (low, middle), (middle, high)
+            if direction < 0:
+                left, right = right, left
+        bound(node.left, *left)
+        bound(node.right, *right)
+
+    bound(root, -math.inf, math.inf)
+    return [found[id(node)] for node in level_order(root)]

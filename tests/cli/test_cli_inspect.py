@@ -44,6 +44,19 @@ def test_inspect_says_what_is_in_a_file(library, ending, shop):
     )
 
 
+def test_inspect_says_what_constraints_there_are(tmp_path):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    model = RandomForestRegressor(3, max_depth=2, monotonic_cst=[1, 0, -1], random_state=0)
+    joblib.dump(model.fit(X, X @ [1.0, 1.0, -1.0]), tmp_path / "model.joblib")
+    text = succeeds("inspect", tmp_path / "model.joblib", "--trust").stdout
+    assert "only rising with x0; only falling with x2" in text
+    document = json.loads(
+        succeeds("inspect", tmp_path / "model.joblib", "--trust", "--json").stdout
+    )
+    assert document["monotone"] == {"rising": ["x0"], "falling": ["x2"]}
+    assert document["interactions"] == []
+
+
 def test_inspect_draws_the_depths(friedman, tmp_path):
     model = RandomForestRegressor(8, random_state=0).fit(*friedman)
     forest = fp.Forest.from_model(model)

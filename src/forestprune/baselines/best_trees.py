@@ -71,6 +71,7 @@ def best_trees(
     require_number("time_limit", time_limit)
     check_solver(solver)
     setting = Setting(model, X, y, sample_weight, n_jobs)
+    setting.require_no_constraint()
     problem, sizes = setting.problem, setting.sizes
     equations = TreeEquations(problem)
     starts = _around_limit(lasso_weights(setting, equations)[1], sizes, max_nodes)

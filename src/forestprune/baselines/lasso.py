@@ -84,6 +84,7 @@ def lasso(
     require_number("alpha2", alpha2)
     held_out = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     setting = Setting(model, X, y, sample_weight, n_jobs, **held_out)
+    setting.require_no_constraint()
     equations = TreeEquations(setting.problem)
     points = []
     for alpha, weights in zip(

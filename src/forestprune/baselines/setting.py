@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.forest.checks import seal
+from forestprune.forest.constraints import require_no_constraint
 from forestprune.interop.source import Source
 from forestprune.rows.trees import first_splits
 from forestprune.select.path import PruningPath
@@ -48,6 +49,12 @@ class Setting:
         self.problem = self.rows.problem(n_jobs)
         self._predictions = Predictions(self.problem.encoding, self.problem.trees)
         self.sizes: NDArray[np.int64] = np.diff(self.source.forest.offsets)
+
+    def require_no_constraint(self) -> None:
+        """Refuse a model whose constraints would be broken if trees got negative weights."""
+        require_no_constraint(
+            self.source.forest, "this baseline", "Use prune(), fewer_trees() or cost_complexity()."
+        )
 
     def is_average(self, averages: bool | None) -> bool:
         """Tell whether trees are averaged rather than summed; if None, as the forest says."""

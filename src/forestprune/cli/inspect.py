@@ -40,10 +40,11 @@ def inspect(
 
         from forestprune.cli.models import read_source
         from forestprune.cli.summary import bars
+        from forestprune.text import constraints_in_words
 
         source = read_source(model, trust=trust)
         document = _describe(model, source)
-        shown: list[Any] = [_table(document)]
+        shown: list[Any] = [_table(document, constraints_in_words(source.forest))]
         if document["depths"]:
             shown += ["", "trees by depth", *bars(document["depths"])]
         if read_as is not None:
@@ -78,7 +79,7 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
     }
 
 
-def _table(document: dict[str, Any]) -> "Table":
+def _table(document: dict[str, Any], constraints: str) -> "Table":
     from rich.table import Table
 
     lines = {
@@ -87,6 +88,7 @@ def _table(document: dict[str, Any]) -> "Table":
         "pipeline": ", ".join(document["pipeline"]),
         "predicts": document["predicts"],
         "outputs": f"{document['outputs']:,}" if document["outputs"] > 1 else "",
+        "constraints": constraints,
         "trees": f"{document['trees']:,}",
         "nodes": f"{document['nodes']:,}",
         "deepest tree": f"{document['max_depth']:,}",

@@ -31,12 +31,15 @@ def size_of(forest: "Forest") -> dict[str, Any]:
 
 def origin_of(forest: "Forest") -> dict[str, Any]:
     """Return what kind of model a forest came from, and what it predicts."""
+    from forestprune.text import constraints
+
     origin = forest.origin
     return {
         "library": None if origin is None else origin.library,
         "class": "Forest" if origin is None else origin.model_class,
         "predicts": "y" if origin is None else origin.predicts,
         "outputs": forest.n_outputs,
+        **constraints(forest),
     }
 
 

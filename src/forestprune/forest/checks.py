@@ -124,6 +124,11 @@ def _check_lengths(forest: "Forest") -> None:
         raise InvalidForestError(
             f"There are {forest.n_features} features, but {len(names)} feature names."
         )
+    constraints = () if forest.origin is None else forest.origin.monotone
+    if constraints and len(constraints) != forest.n_features:
+        raise InvalidForestError(
+            f"There are {forest.n_features} features, but {len(constraints)} monotone constraints."
+        )
 
 
 def _check_outputs(forest: "Forest") -> None:

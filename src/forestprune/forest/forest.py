@@ -249,6 +249,15 @@ class Forest(Shape):
         return self.origin is None or self.origin.adds_up_to_y
 
     @property
+    def monotone(self) -> NDArray[np.int8]:
+        """For each column 1 if predictions never fall as it rises, -1 if they never rise, else 0.
+
+        What the library was told to guarantee. Empty if it was told nothing.
+        """
+        constraints = () if self.origin is None else self.origin.monotone
+        return np.array(constraints if any(constraints) else (), dtype=np.int8)
+
+    @property
     def averages(self) -> bool:
         """Whether the trees are averaged, each a model in itself, rather than added up.
 

@@ -36,6 +36,12 @@ class Origin:
         and "sigmoid", by which LightGBM multiplies the raw prediction to get log-odds.
     averages : bool
         Whether the trees are averaged, each a model in itself, rather than added up.
+    monotone : tuple of int
+        For each column of the forest 1 if predictions never fall as it rises, -1 if they never
+        rise, 0 if nothing is promised; empty if no column has a constraint.
+    interactions : tuple of tuples of int, or "pairwise"
+        The groups of columns within which alone features may meet on a way from root to leaf, or
+        any two of them; empty if there is no such constraint. Prunings keep it by themselves.
     """
 
     library: str
@@ -45,6 +51,8 @@ class Origin:
     objective: str = "unknown"
     objective_params: Mapping[str, float] = field(default_factory=dict)
     averages: bool = False
+    monotone: tuple[int, ...] = ()
+    interactions: tuple[tuple[int, ...], ...] | Literal["pairwise"] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.averages, bool):
@@ -54,6 +62,13 @@ class Origin:
                 raise TypeError(f"{name} must be a string, got {getattr(self, name)!r}.")
         if self.link not in get_args(Link):
             raise TypeError(f"link must be one of {', '.join(get_args(Link))}, got {self.link!r}.")
+        # Lists, as JSON has them, are taken too.
+        object.__setattr__(self, "monotone", tuple(map(int, self.monotone)))
+        if self.interactions != "pairwise":
+            groups = tuple(tuple(map(int, group)) for group in self.interactions)
+            object.__setattr__(self, "interactions", groups)
+        if not set(self.monotone) <= {-1, 0, 1}:
+            raise ValueError(f"monotone must hold -1, 0 and 1 only, got {self.monotone!r}.")
 
     @property
     def adds_up_to_y(self) -> bool:

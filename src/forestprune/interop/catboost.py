@@ -73,13 +73,20 @@ def from_model(model: Any) -> Forest:
     document = _to_json(model)
     scale, bias = document["scale_and_bias"]
     leaves = model.get_tree_leaf_counts().astype(np.int64)
+    rows = _input(model, document["features_info"]["float_features"])
     forest = build_forest(
         read_trees(document),
         n_nodes=int((2 * leaves - 1).sum()),
         scale=np.full(leaves.size, float(scale)),
         base=np.array(bias, dtype=np.float64),
-        input=_input(model, document["features_info"]["float_features"]),
-        origin=Origin("catboost", type(model).__name__, _describe(model, document), **objective),
+        input=rows,
+        origin=Origin(
+            "catboost",
+            type(model).__name__,
+            _describe(model, document),
+            **objective,
+            monotone=_monotone(model, rows.n_features),
+        ),
     )
     return average_of_leaves(forest)
 
@@ -209,6 +216,14 @@ def _objective(model: Any) -> dict[str, Any]:
     elif name == "tweedie":
         params["power"] = float(loss["params"]["variance_power"])
     return {"link": link, "objective": name, "objective_params": params}
+
+
+def _monotone(model: Any, n_features: int) -> tuple[int, ...]:
+    """Return the constraints of the columns, as far as the model says what it was trained with."""
+    params = json.loads(dict(model.get_metadata()).get("params") or "{}")
+    given = params.get("tree_learner_options", {}).get("monotone_constraints") or {}
+    signs = {int(column): int(sign) for column, sign in given.items()}
+    return tuple(signs.get(column, 0) for column in range(n_features)) if signs else ()
 
 
 def _input(model: Any, features: list[dict[str, Any]]) -> InputSpec:

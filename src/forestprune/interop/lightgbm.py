@@ -15,6 +15,7 @@ Arrays of whole numbers are rounded to float32 by LightGBM's Python package, bef
 here they are not. That makes a difference only beyond 2**24.
 """
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -108,8 +109,15 @@ def from_model(model: Any) -> Forest:
         state["attributes"] = {
             name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
         }
-    averages = _averages(text.header)
-    return _forest_of(text, Origin("lightgbm", cls.__name__, state, **objective, averages=averages))
+    origin = Origin(
+        "lightgbm",
+        cls.__name__,
+        state,
+        **objective,
+        averages=_averages(text.header),
+        **_constraints(text),
+    )
+    return _forest_of(text, origin)
 
 
 def load(path: str | os.PathLike[str]) -> Booster:
@@ -223,6 +231,15 @@ def _objective(text: ModelText) -> dict[str, Any]:
         "objective": objective,
         "objective_params": params,
     }
+
+
+def _constraints(text: ModelText) -> dict[str, Any]:
+    """Return what the model was trained to keep to."""
+    signs = tuple(map(int, str(text.header.get("monotone_constraints") or "").split()))
+    groups: Any = ()
+    if found := re.search(r"(?m)^\[interaction_constraints: (\[.*\])\]$", text.parameters):
+        groups = json.loads(f"[{found[1]}]")
+    return {"monotone": signs, "interactions": groups}
 
 
 def _cover(forest: Forest) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ boosting's stages are NaN. Neither is a random generator given as `random_state`
 for its state would only matter to another fit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -208,6 +208,7 @@ def from_model(model: Any) -> Forest:
             _describe(model, parts),
             **_objective(model, parts.trees[0]),
             averages=cls is not GradientBoostingRegressor,
+            monotone=_monotone(model, subsets),
         ),
         tree_extras=parts.extras | {"random_state": seeds},
     )
@@ -252,6 +253,18 @@ def _objective(model: Any, tree: Any) -> dict[str, Any]:
     # Friedman's improvement chooses other splits, for the same loss.
     name = "squared_error" if name == "friedman_mse" else name
     return {"objective": name, "objective_params": params}
+
+
+def _monotone(model: Any, subsets: Iterable[NDArray[Any] | None]) -> tuple[int, ...]:
+    """Return the constraints of a model; none if its trees' are about other columns."""
+    trees = getattr(model, "estimator_", model) if isinstance(model, BaggingRegressor) else model
+    constraints = getattr(trees, "monotonic_cst", None)
+    if constraints is None:
+        return ()
+    everything = np.arange(int(model.n_features_in_))
+    if not all(columns is None or np.array_equal(columns, everything) for columns in subsets):
+        return ()
+    return tuple(np.asarray(constraints).astype(np.int64).tolist())
 
 
 def _takes_nan(model: Any, tree: Any) -> bool:

@@ -101,6 +101,8 @@ def from_model(model: Any) -> Forest:
             link=_LINKS[model.loss],
             objective=model.loss,
             objective_params={"level": float(model.quantile)} if model.loss == "quantile" else {},
+            monotone=_monotone(model, names),
+            interactions=_interactions(model),
         ),
     )
     return average_of_leaves(forest)
@@ -116,6 +118,26 @@ def _params(model: Any) -> dict[str, Any]:
     if callable(params["scoring"]):
         params["scoring"] = "loss"
     return {name: encoded(name, param) for name, param in params.items()}
+
+
+def _monotone(model: Any, names: NDArray[Any] | None) -> tuple[int, ...]:
+    """Return the constraints of the columns, which may be given by their names."""
+    given = model.monotonic_cst
+    if isinstance(given, Mapping):
+        return tuple(int(given.get(name, 0)) for name in ([] if names is None else names.tolist()))
+    return () if given is None else tuple(np.asarray(given).astype(np.int64).tolist())
+
+
+def _interactions(model: Any) -> Any:
+    """Return the groups of columns that may meet; those that no group names are one more."""
+    given, n_features = model.interaction_cst, int(model.n_features_in_)
+    if given is None or given == "pairwise":
+        return given or ()
+    if given == "no_interactions":
+        return tuple((column,) for column in range(n_features))
+    groups = [tuple(sorted(map(int, group))) for group in given]
+    rest = sorted(set(range(n_features)) - {column for group in groups for column in group})
+    return (*groups, tuple(rest)) if rest else tuple(groups)
 
 
 def _plain_categories(categories: NDArray[Any]) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from forestprune.forest import registry
+from forestprune.forest.constraints import within_boxes
 from forestprune.forest.forest import Forest
 
 
@@ -22,7 +23,8 @@ class Source:
         What is pruned.
     pipeline : Pipeline or None
     uncut : Forest or None
-        The original forest, if `forest` is that one cut at a depth already.
+        The original forest, if `forest` is that one cut at a depth already, or with other values
+        where its own would not keep constraints once it is pruned.
     max_depth : int or None
         That depth.
     ending : str
@@ -53,7 +55,7 @@ class Source:
         while is_a(model, "sklearn.frozen", "FrozenEstimator"):
             model = model.estimator
         if isinstance(model, Forest):
-            return cls(model)
+            return cls.holding(model)
         if is_a(model, "sklearn.pipeline", "Pipeline"):
             inner = cls.of(model.steps[-1][1])
             if inner.pipeline is not None:
@@ -61,8 +63,14 @@ class Source:
                     "A pipeline must end in a tree ensemble, but this one ends in another "
                     "pipeline. Put their steps into one."
                 )
-            return cls(inner.forest, model)
-        return cls(Forest.from_model(model))
+            return replace(inner, pipeline=model)
+        return cls.holding(Forest.from_model(model))
+
+    @classmethod
+    def holding(cls, forest: Forest) -> "Source":
+        """Return a forest to be pruned, its values such that all prunings keep its constraints."""
+        inside = within_boxes(forest)
+        return cls(inside, uncut=None if inside is forest else forest)
 
     def transform(self, X: Any) -> Any:
         """Return `X` as the forest sees it."""
@@ -90,7 +98,7 @@ class Source:
 
     def cut(self, depth: int) -> "Source":
         """Return this source with no tree deeper than `depth`."""
-        forest = self.original.truncate(depth)
+        forest = within_boxes(self.original.truncate(depth))
         return replace(self, forest=forest, uncut=self.original, max_depth=depth)
 
     def surroundings(self) -> "Source | None":

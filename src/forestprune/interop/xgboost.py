@@ -25,7 +25,9 @@ error from then on, and so does this module.
 import copy
 import json
 import os
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,7 @@ from sklearn.base import is_classifier
 
 from forestprune.exceptions import UnsupportedModelError, warn_caller
 from forestprune.forest.build import average_of_leaves, build_forest
+from forestprune.forest.constraints import kept_by_trees
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import Categories, InputSpec
 from forestprune.forest.origin import Origin
@@ -56,6 +59,12 @@ __all__ = ["FILES", "from_model", "load", "save", "table_of", "to_native"]
 FILES = (".json", ".ubj")
 
 _BOOSTERS = ("gbtree", "dart")
+
+_LOADED = (("max_depth", 6.0), ("gamma", 0.0), ("lambda", 1.0), ("subsample", 1.0))
+"""Parameters that a model has if it was loaded from a file, whatever it was trained with."""
+
+_OFTEN = 10
+"""How often a feature must be split on, always the same way up, to be taken for constrained."""
 
 
 def from_model(model: Any) -> Forest:
@@ -91,7 +100,27 @@ def from_model(model: Any) -> Forest:
         ),
         tree_extras={"round": np.repeat(np.arange(n_rounds), np.diff(bounds))},
     )
-    return average_of_leaves(forest)
+    return _with_constraints(average_of_leaves(forest), forest.origin)
+
+
+def _with_constraints(forest: Forest, origin: Origin | None) -> Forest:
+    """Return the forest with what its model was trained to keep to.
+
+    XGBoost forgets how a model was trained when that is loaded from a file. Where nothing is left
+    but defaults, what all trees keep to counts as a constraint.
+    """
+    if origin is None:
+        return forest
+    trained = origin.state["config"]["learner"]["gradient_booster"]
+    trained = trained.get("gbtree", trained)["tree_train_param"]
+    signs = [int(sign) for sign in re.findall(r"-?\d+", trained["monotone_constraints"])]
+    groups = json.loads(trained["interaction_constraints"] or "[]")
+    monotone: tuple[int, ...] = ()
+    if any(signs):
+        monotone = tuple([*signs, *[0] * forest.n_features][: forest.n_features])
+    elif all(float(trained.get(name, by_default)) == by_default for name, by_default in _LOADED):
+        monotone = kept_by_trees(forest, least=_OFTEN)
+    return replace(forest, origin=replace(origin, monotone=monotone, interactions=groups))
 
 
 def table_of(container: Any) -> Any:

@@ -16,6 +16,7 @@ _FILES = {
     "add_up_rows": "sums",
     "average_up": "sums",
     "best_prunings": "subtrees",
+    "bound_nodes": "constraints",
     "count_overlaps": "overlaps",
     "cut_trees": "layers",
     "encode_trees": "routing",

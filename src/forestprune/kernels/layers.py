@@ -139,6 +139,8 @@ def _choice(layers, price, i, k, correlation):
     beta = 1.0
     if price.free:
         beta = correlation / square if square > 0.0 else 0.0
+        if not price.signed:
+            beta = max(beta, 0.0)
     return beta * (beta * square - 2.0 * correlation) + price.penalty[i, k], beta
 
 

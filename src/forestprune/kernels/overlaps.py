@@ -9,6 +9,7 @@ counted for leaves that are new only. Each leaf has a place in W, its slot.
 
 import numpy as np
 
+from forestprune.kernels.constraints import within
 from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.nodes import first_leaf
 from forestprune.kernels.sums import FEW, subtract, sum_by
@@ -111,7 +112,12 @@ def refit_by_overlaps(row_weight, trees, cut, price, order, overlaps, slot, size
                     # The residual's own sum, less what draws the value back.
                     left = sums[o, slot[first + j]] - price.shrinkage * (f - origin)
                     by[o, j] = left / rate if rate > 0.0 else 0.0
-                    gain += left * by[o, j]
+                    if trees.low.shape[1]:
+                        step = within(trees, cut.stretch[i], o, v, f + by[o, j]) - f
+                        gain += rate * step * (2.0 * by[o, j] - step)
+                        by[o, j] = step
+                    else:
+                        gain += left * by[o, j]
                     shift += (f + by[o, j] - origin) ** 2
             if gain <= price.min_gain:
                 continue
@@ -121,7 +127,10 @@ def refit_by_overlaps(row_weight, trees, cut, price, order, overlaps, slot, size
                 total = sums[o]
                 for j in range(count):
                     step, shared = by[o, j], overlaps.weight[slot[first + j]]
-                    cut.value[o, a + cut.leaves[first + j]] += step
+                    v = a + cut.leaves[first + j]
+                    cut.value[o, v] += step
+                    if trees.low.shape[1]:  # which rounding may have missed
+                        cut.value[o, v] = within(trees, cut.stretch[i], o, v, cut.value[o, v])
                     change[o, slot[first + j]] += step
                     for k in range(size):
                         total[k] -= step * shared[k]

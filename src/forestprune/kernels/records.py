@@ -31,6 +31,8 @@ class Trees(NamedTuple):
     leaf: NDArray[np.uint32]  # and the leaves
     origin: NDArray[np.float64]  # (n_outputs, n_nodes): value less the root's, times the scale
     weight: NDArray[np.float64]  # of the rows that pass the node
+    low: NDArray[np.float64]  # (n_outputs, n_nodes): what a node must add at least, and at most;
+    high: NDArray[np.float64]  # (n_outputs, 0) if it may add anything
 
 
 class Pruning(NamedTuple):
@@ -48,6 +50,7 @@ class Pruning(NamedTuple):
     depth: NDArray[np.int64]  # (n_trees,)
     cost: NDArray[np.float64]  # (n_trees,): of what is kept
     shift: NDArray[np.float64]  # (n_trees,): squared distance of leaf values from the original
+    stretch: NDArray[np.float64]  # (n_trees, n_outputs, 2): of the intervals: see constraints.py
     moved: NDArray[np.float64]  # (1,): length of all moves of the residual so far
     absent_until: NDArray[np.float64]  # (n_trees,): the tree stays absent while moves are shorter
     absent_down_to: NDArray[np.float64]  # (n_trees,): and alpha is not lower
@@ -107,4 +110,5 @@ class LayerPrice(NamedTuple):
     penalty: NDArray[np.float64]  # (n_trees, max_depth + 1)
     ridge: NDArray[np.float64]  # (n_trees,): of the square of the tree's weight
     free: bool  # whether the weight is chosen too, or stays 1
+    signed: bool  # whether a free weight may be negative
     min_gain: float  # a change must gain more than this

@@ -126,7 +126,8 @@ def gains_at_most(some, codes, square, trees, price, spread, cost, cut, active, 
                 around[rank] += by * (in_leaf[rank] + total_shift)
                 drawn[rank] += total_shift * total_shift
                 row[v] = in_leaf[rank] + weight[v] * f
-        leaf_objectives(trees, price, i, 1.0, total, best)
+        # What values may not be is left out: it could only make gains smaller.
+        leaf_objectives(trees, price, i, 1.0, False, cut.stretch[i], total, best)
         for rank in range(leaf.size):
             v, limit = leaf[rank], price.alpha * cost[first + rank]
             # No split gains more than all the squares: most leaves need no further look.

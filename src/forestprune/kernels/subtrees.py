@@ -6,10 +6,11 @@ in the original, leaf v contributes to the objective
 
     -2 f_v S_v + f_v^2 N_v + lambda (f_v - v0)^2,
 
-which is least at f_v = (S_v + lambda v0) / (N_v + lambda); without refitting f_v = v0. From the
-leaves up, a split is kept if the objective of its children, their cost included, is less than that
-of the node as a leaf. That finds the best of all prunings. A tree that keeps no split adds nothing
-and costs nothing: roots are in the intercept.
+which is least at f_v = (S_v + lambda v0) / (N_v + lambda), or at the nearest end of the node's
+interval if constraints give it one; without refitting f_v = v0. From the leaves up, a split is kept
+if the objective of its children, their cost included, is less than that of the node as a leaf. That
+finds the best of all prunings. A tree that keeps no split adds nothing and costs nothing: roots are
+in the intercept.
 
 Sweeps may go through the upper part of each tree only, the active nodes: see active.py. Then
 `active` are these trees, nodes[v] is the forest's number of their node v, and leaf l of the forest
@@ -19,6 +20,7 @@ each output.
 
 import numpy as np
 
+from forestprune.kernels.constraints import fit_stretch, within
 from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.leaves import number_leaves
 from forestprune.kernels.nodes import (
@@ -51,6 +53,20 @@ def leaf_values(trees, cut, i, o):
 
 
 @inner
+def best_value(trees, price, bounded, stretch, o, v, weight, total):
+    """Return what node v best adds to output o as a leaf, its rows having this weight and sum.
+
+    Within its interval, which has a `stretch`, if it is `bounded`.
+    """
+    f, n = trees.origin[o, v], weight + price.shrinkage
+    if price.refit:
+        f = (total + price.shrinkage * f) / n if n > 0.0 else f
+        if bounded:
+            f = within(trees, stretch, o, v, f)
+    return f
+
+
+@inner
 def sum_residuals(codes, trees, cut, active, inside, i, in_leaf, spare, total):
     """Write into total[o, v] the residual without tree i, summed over the rows in leaf v.
 
@@ -73,11 +89,11 @@ def sum_residuals(codes, trees, cut, active, inside, i, in_leaf, spare, total):
 
 
 @inner
-def leaf_objectives(trees, price, i, share, total, best):
+def leaf_objectives(trees, price, i, share, bounded, stretch, total, best):
     """Write into best[v] the objective of node v of tree i as a leaf; a lone root adds nothing.
 
     total[o, v] must be known for the leaves; it is filled in for the other nodes. Squares of
-    values count by `share`.
+    values count by `share`. For `bounded` see `best_value`.
     """
     a, b = trees.offsets[i], trees.offsets[i + 1]
     weight = trees.weight[a:b]
@@ -88,8 +104,8 @@ def leaf_objectives(trees, price, i, share, total, best):
         add_up_splits(splits_of(trees, i), sums)
         if price.refit:
             for v in range(b - a):
-                n = share * weight[v] + price.shrinkage
-                f = (sums[v] + price.shrinkage * origin[v]) / n if n > 0.0 else origin[v]
+                n = share * weight[v]
+                f = best_value(trees, price, bounded, stretch, o, a + v, n, sums[v])
                 shift = f - origin[v]
                 best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
                 best[v] += price.shrinkage * shift * shift
@@ -118,6 +134,32 @@ def best_below(trees, price, i, discount, best, keep):
         keep[s] = below < here
         best[split[s]] = min(below, here)
     return below
+
+
+@inner
+def best_pruning(trees, price, cut, i, discount, total, best, keep, other, stretch):
+    """Find the best pruning of tree i, as `best_below` does; return its objective if it has splits.
+
+    If its values have intervals, these are tried as they are stretched now, and as they fit best.
+    What is better of the two is found, its stretch written into `stretch`, and what the other would
+    keep into `other`, which must be False before.
+    """
+    bounded = price.refit and trees.low.shape[1] > 0
+    leaf_objectives(trees, price, i, 1.0, bounded, cut.stretch[i], total, best)
+    root = best_below(trees, price, i, discount, best, keep)
+    if not bounded:
+        return root
+    fitted = np.inf
+    if fit_stretch(trees, i, total, stretch):
+        leaf_objectives(trees, price, i, 1.0, bounded, stretch, total, best)
+        fitted = best_below(trees, price, i, discount, best, other)
+    if fitted < root:
+        for s in range(splits_of(trees, i).size):
+            keep[s], other[s] = other[s], keep[s]
+        return fitted
+    for o in range(stretch.shape[0]):
+        stretch[o, 0], stretch[o, 1] = cut.stretch[i, o, 0], cut.stretch[i, o, 1]
+    return root
 
 
 @inner
@@ -211,14 +253,22 @@ def _refit(row_weight, trees, price, cut, i, sums, spare):
             # The residual's own sum, less what draws the value back.
             by = (step[j] - price.shrinkage * (f - origin)) / rate if rate > 0.0 else 0.0
             step[j] = by
-            gain += rate * by * by
+            if trees.low.shape[1]:
+                step[j] = within(trees, cut.stretch[i], o, v, f + by) - f
+                gain += rate * step[j] * (2.0 * by - step[j])
+                by = step[j]
+            else:
+                gain += rate * by * by
             square += n * by * by
             shift += (f + by - origin) ** 2
     if gain <= price.min_gain:
         return False
     for o in range(outputs):
         for j in range(count):
-            cut.value[o, a + cut.leaves[first + j]] += sums[o, j]
+            v = a + cut.leaves[first + j]
+            cut.value[o, v] += sums[o, j]
+            if trees.low.shape[1]:  # which rounding may have missed
+                cut.value[o, v] = within(trees, cut.stretch[i], o, v, cut.value[o, v])
         subtract(sums[o], row_leaf, row_weight, cut.residual[o])
     cut.shift[i] = shift
     cut.moved[0] += np.sqrt(square)
@@ -256,6 +306,8 @@ def sweep_subtrees(codes, row_weight, trees, nodes, inside, cut, price, order, l
     by_leaf, spare = np.empty((outputs, size)), np.empty((3, FEW))
     total, value, best = np.empty((outputs, size)), np.empty((outputs, size)), np.empty(size)
     keep, level = np.empty(size, np.bool_), np.empty(size, np.int32)
+    other, stretch = np.empty(size, np.bool_), np.empty((outputs, 2))
+    bounded = price.refit and trees.low.shape[1] > 0
     changed, looked = 0, 0
     for i in order:
         a, b = trees.offsets[i], trees.offsets[i + 1]
@@ -273,18 +325,21 @@ def sweep_subtrees(codes, row_weight, trees, nodes, inside, cut, price, order, l
                 continue
             looked += 1
             sum_residuals(codes, trees, cut, trees, inside, i, by_leaf[0], spare, total)
-            leaf_objectives(trees, price, i, 1.0, total, best)
-            root = best_below(trees, price, i, 1.0, best, keep)
+            root = best_pruning(trees, price, cut, i, 1.0, total, best, keep, other, stretch)
             gain = tree_objective(trees, price, cut, nodes, a, i, total) - min(root, 0.0)
             if gain > price.min_gain:
+                for o in range(outputs if bounded else 0):
+                    cut.stretch[i, o, 0], cut.stretch[i, o, 1] = stretch[o, 0], stretch[o, 1]
                 for o in range(outputs):
                     for v in range(b - a):
-                        f, n = trees.origin[o, a + v], trees.weight[a + v] + price.shrinkage
-                        if price.refit and n > 0.0:
-                            f = (total[o, v] + price.shrinkage * f) / n
-                        value[o, v] = f
+                        n, s = trees.weight[a + v], total[o, v]
+                        value[o, v] = best_value(
+                            trees, price, bounded, cut.stretch[i], o, a + v, n, s
+                        )
             elif absent and not stays:
-                leaf_objectives(trees, price, i, 1.0 - LOOSENED, total, best)
+                # Whatever its intervals may be by then: without any, objectives are lower still.
+                share = 1.0 - LOOSENED
+                leaf_objectives(trees, price, i, share, False, cut.stretch[i], total, best)
                 # Half of `min_gain` leaves room for rounding.
                 room = best_below(trees, price, i, AHEAD, best, keep) + 0.5 * price.min_gain
                 cut.absent_down_to[i] = AHEAD * price.alpha if room >= 0.0 else np.inf
@@ -301,26 +356,27 @@ def best_prunings(
 ):
     """Write what the best pruning of some trees, not of their active nodes only, would gain.
 
-    Also its cost, and into `chosen` its splits and those that are `kept` anyhow. Costs count by
-    `discount`.
+    Also its cost, and into `chosen` its splits, those that are `kept` anyhow, and, if values have
+    intervals, those that would be with other ones. Costs count by `discount`.
     """
     outputs, size = trees.origin.shape[0], largest_tree(trees)
     in_leaf, best, spare = np.empty(size), np.empty(size), np.empty((3, FEW))
     total, keep = np.empty((outputs, size)), np.empty(size, np.bool_)
-    reached = np.empty(size, np.bool_)
+    reached, taken = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    other, stretch = np.empty(size, np.bool_), np.empty((outputs, 2))
     for i in some:
         a, split = trees.offsets[i], splits_of(trees, i)
         first = first_split(a, i)
         sum_residuals(codes, trees, cut, active, inside, i, in_leaf, spare, total)
-        leaf_objectives(trees, price, i, 1.0, total, best)
-        root = best_below(trees, price, i, discount, best, keep)
+        other[: split.size] = False
+        root = best_pruning(trees, price, cut, i, discount, total, best, keep, other, stretch)
         gain[i] = tree_objective(active, price, cut, nodes, a, i, total) - min(root, 0.0)
         cost[i] = 0.0
-        reached[0] = True
+        reached[0], taken[0] = True, True
         for s in range(split.size):
-            here = reached[split[s]] and (keep[s] or kept[first + s])
-            chosen[first + s] = here
-            reached[2 * s + 1] = here
-            reached[2 * s + 2] = here
-            if here:
+            if taken[split[s]] and keep[s]:
                 cost[i] += price.cost[first + s]
+            taken[2 * s + 1] = taken[2 * s + 2] = taken[split[s]] and keep[s]
+            here = reached[split[s]] and (keep[s] or other[s] or kept[first + s])
+            chosen[first + s] = here
+            reached[2 * s + 1] = reached[2 * s + 2] = here

@@ -3,10 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from forestprune.forest.build import average_of_leaves
 from forestprune.forest.checks import seal
+from forestprune.forest.constraints import Boxes, node_boxes
+from forestprune.forest.forest import Forest
 from forestprune.polish.leaf_fit import LeafFit, Leaves
-from forestprune.solve.point import Point
+from forestprune.solve.point import Point, kept_leaves, kept_mask
 from forestprune.solve.problem import Problem
 
 
@@ -24,7 +28,8 @@ def refit_leaves(problem: Problem, point: Point, shrinkage: float) -> Point:
     leaves.add_to(value, rise)
     residual -= rise * row_weight if row_weight.size else rise
     constant = np.zeros(forest.n_outputs)
-    LeafFit(leaves, row_weight, residual, value, origin, shrinkage, constant).solve()
+    boxes = leaf_boxes(forest, point.splits(forest), value) if trees.low.size else None
+    LeafFit(leaves, row_weight, residual, value, origin, shrinkage, constant, boxes).solve()
     return replace(
         point,
         values=seal(value),
@@ -33,3 +38,23 @@ def refit_leaves(problem: Problem, point: Point, shrinkage: float) -> Point:
         loss=problem.unexplained(residual),
         report={},
     )
+
+
+def leaf_boxes(
+    forest: Forest, splits: NDArray[np.bool_], value: NDArray[np.float64]
+) -> Boxes | None:
+    """Return between what the leaves of what is kept may add, given what they add now.
+
+    From bounds between present values, which keep the constraints, rather than between those of
+    the original, which others may have outgrown. None if there are no constraints.
+    """
+    mask = kept_mask(forest, splits)
+    added = np.zeros_like(forest.value)
+    added[kept_leaves(forest, splits)] = value.T
+    kept = replace(forest.keep(mask), value=added[mask], scale=np.ones(forest.n_trees))
+    boxes = node_boxes(average_of_leaves(kept))
+    if boxes is None:
+        return None
+    is_leaf = (kept.left < 0) & (kept.node_depths > 0)
+    low, high = (np.ascontiguousarray(bound[is_leaf].T) for bound in boxes)
+    return low, high

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 import scipy.sparse
 from numpy.typing import NDArray
 
@@ -16,6 +17,9 @@ DIRECT_LEAVES = 1000
 DIRECT_WORK = 3e7
 """Up to so many leaves, and so many pairs of leaves that share a row, equations are solved
 directly; beyond, by conjugate gradients."""
+
+BOUNDED_STEPS = 500
+"""Steps at most if values must stay within intervals."""
 
 STEPS = 100
 ENOUGH = 1e-6
@@ -104,7 +108,8 @@ class LeafFit:
 
         sum of weight * r^2  +  shrinkage * sum of (value - origin)^2
 
-    over the values and, if there is a `constant`, over that, which is added to them all.
+    over the values, within their intervals if they have some, and, if there is a `constant`, over
+    that, which is added to them all.
 
     Attributes
     ----------
@@ -118,6 +123,8 @@ class LeafFit:
     shrinkage : float
     constant : float64 array of shape (n_outputs,), or None
         What is added besides; changed in place. None adds nothing.
+    boxes : pair of float64 arrays of shape (n_outputs, n_columns), or None
+        Between what the values must be; None if they may be anything.
     """
 
     leaves: Leaves
@@ -127,9 +134,13 @@ class LeafFit:
     origin: NDArray[np.float64]
     shrinkage: float
     constant: NDArray[np.float64] | None = None
+    boxes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def solve(self) -> None:
         """Minimise, directly if there are few leaves."""
+        if self.boxes is not None:
+            self.solve_within(*self.boxes)
+            return
         shared_rows = self.residual.shape[1] * self.leaves.present.size**2
         if self.leaves.node.size <= DIRECT_LEAVES and shared_rows <= DIRECT_WORK:
             self.solve_directly()
@@ -159,6 +170,55 @@ class LeafFit:
             step = scipy.linalg.solve(gram, (self._downhill() / length).T, assume_a="pos").T
         step /= length
         self._go(step, self._rise(step))
+
+    def solve_within(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        """Minimise with values between `low` and `high`, by a quasi-Newton method for boxes."""
+        begun = np.clip(self.value, low, high) - self.value
+        if self.constant is not None:
+            low, high, begun = (
+                np.pad(each, ((0, 0), (0, 1)), constant_values=end)
+                for each, end in ((low, -np.inf), (high, np.inf), (begun, 0.0))
+            )
+        self._go(begun, self._rise(begun))
+        origin, weight = self._point(), np.append(self.leaves.weight, self._total_weight())
+        # In units in which all values are about as curved.
+        unit = 1.0 / np.sqrt(np.maximum(weight[: origin.shape[1]] + self._penalty(), 1e-300))
+        unit[weight[: origin.shape[1]] + self._penalty() <= 0.0] = 1.0
+
+        def fall(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            step = scaled.reshape(origin.shape) * unit - (self._point() - origin)
+            self._go(step, self._rise(step))
+            return 0.5 * self._value(), -(self._downhill() * unit).ravel()
+
+        bounds = [((bound - origin) / unit).ravel() for bound in (low, high)]
+        found = scipy.optimize.minimize(
+            fall,
+            np.zeros(origin.size),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=scipy.optimize.Bounds(*bounds),
+            options={"maxiter": BOUNDED_STEPS, "maxcor": 20, "ftol": 1e-12, "gtol": 0.0},
+        )
+        step = found.x.reshape(origin.shape) * unit - (self._point() - origin)
+        self._go(step, self._rise(step))
+        np.clip(
+            self.value, low[:, : self.value.shape[1]], high[:, : self.value.shape[1]], self.value
+        )
+
+    def _point(self) -> NDArray[np.float64]:
+        """Return the values now, and the constant behind them."""
+        if self.constant is None:
+            return self.value.copy()
+        return np.column_stack([self.value, self.constant])
+
+    def _value(self) -> float:
+        """Return what is minimised."""
+        squares = self.residual**2
+        if self.row_weight.size:
+            weight = self.row_weight
+            squares = np.divide(squares, weight, out=np.zeros_like(squares), where=weight > 0.0)
+        penalty = self.shrinkage * float(((self.value - self.origin) ** 2).sum())
+        return float(squares.sum()) + penalty
 
     def iterate(self, most: int, enough: float) -> None:
         """Take conjugate gradient steps until one gains less than `enough` times the first."""

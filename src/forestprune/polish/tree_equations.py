@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 from numpy.typing import NDArray
 
 from forestprune.forest.checks import seal
@@ -121,4 +122,22 @@ def solve_semidefinite(
         # Enough to choose between trees that are the same on these rows, too little to matter.
         scaled[np.diag_indices_from(scaled)] += 1e-12
         solution[some] = scipy.linalg.solve(scaled, target[some] / length, assume_a="pos") / length
+    return solution
+
+
+def solve_not_negative(
+    matrix: NDArray[np.float64], target: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Minimise ``x' matrix x - 2 target' x`` over what is not negative."""
+    length = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    some = np.flatnonzero(length > 0.0)
+    length = length[some]
+    solution = np.zeros_like(target)
+    if some.size:
+        scaled = matrix[np.ix_(some, some)] / length / length[:, np.newaxis]
+        scaled[np.diag_indices_from(scaled)] += 1e-12
+        # With matrix = R'R that is a least squares problem.
+        root = scipy.linalg.cholesky(scaled)
+        moved = scipy.linalg.solve_triangular(root, target[some] / length, trans="T")
+        solution[some] = scipy.optimize.nnls(root, moved)[0] / length
     return solution

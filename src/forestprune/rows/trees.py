@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest.checks import seal
+from forestprune.forest.constraints import node_boxes
 from forestprune.kernels.records import Trees
 
 if TYPE_CHECKING:
@@ -35,12 +36,31 @@ def read_trees(forest: "Forest", weight: NDArray[np.float64]) -> Trees:
 
     What a node adds counts from its root, which is in the intercept, and has its tree's scale.
     """
-    sizes = np.diff(forest.offsets)
-    origin = np.array(forest.value.T, order="C")
-    origin -= np.repeat(forest.value[forest.offsets[:-1]], sizes, axis=0).T
-    origin *= np.repeat(forest.scale, sizes)
     split, leaf = splits_and_leaves(forest)
-    return Trees(forest.offsets, split, leaf, seal(origin), weight)
+    low, high = _bounds(forest)
+    origin = _added(forest, forest.value)
+    return Trees(forest.offsets, split, leaf, origin, weight, low, high)
+
+
+def _added(forest: "Forest", value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what nodes add if they have some values: shape (n_outputs, n_nodes)."""
+    sizes = np.diff(forest.offsets)
+    added = np.array(value.T, order="C")
+    added -= np.repeat(forest.value[forest.offsets[:-1]], sizes, axis=0).T
+    added *= np.repeat(forest.scale, sizes)
+    return seal(added)
+
+
+def _bounds(forest: "Forest") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what nodes may add at least and at most, empty arrays if that is anything."""
+    boxes = node_boxes(forest)
+    if boxes is None:
+        return seal(np.empty((forest.n_outputs, 0))), seal(np.empty((forest.n_outputs, 0)))
+    with np.errstate(invalid="ignore"):  # a scale of 0 leaves nothing of what has no end
+        low, high = (_added(forest, bound) for bound in boxes)
+    low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+    # A negative scale has turned them round.
+    return seal(np.minimum(low, high)), seal(np.maximum(low, high))
 
 
 def by_tree(sums: NDArray[np.bool_], first: NDArray[np.int64]) -> NDArray[np.int64]:

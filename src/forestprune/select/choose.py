@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from forestprune.exceptions import OptionError, named, warn_caller
+from forestprune.forest.constraints import require_no_constraint
 from forestprune.interop.source import Source
 from forestprune.options import Options, require_count, require_number
 from forestprune.polish.subset.exact import check_solver
@@ -97,6 +98,9 @@ def open_model(
     if options.polish == "subset":
         check_solver(options.solver)
     source = Source.of(model)
+    if options.polish == "subset":
+        other = "Use {polish='ridge'} or {polish='leaf'}."
+        require_no_constraint(source.forest, "{polish='subset'}", other)
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)

@@ -58,7 +58,7 @@ def read_path(
         group = name.partition("/")[0] if "/" in name else ""
         groups.setdefault(group, {})[name.removeprefix(f"{group}/")] = array
     try:
-        source = Source(Forest.unpack(groups["forest"], metadata["forest"]))
+        source = Source.holding(Forest.unpack(groups["forest"], metadata["forest"]))
         if metadata["max_depth"] is not None:
             source = source.cut(metadata["max_depth"])
         points = _points(source.forest, groups[""], metadata["reports"])

@@ -26,7 +26,7 @@ class RoutedRows:
         y, or what the original model says.
     sample_weight : float64 array of shape (m,), or None
     original : float64 array of shape (n_outputs, m), or None
-        What the original model predicts, if its trees have been cut since; else its codes tell.
+        What the original model predicts, if the source is not just that; else its codes tell.
     """
 
     source: Source
@@ -51,7 +51,7 @@ class RoutedRows:
         encoding = encode(source.forest, rows, n_jobs=n_jobs)
         n_rows, outputs, original = encoding.n_rows, source.forest.n_outputs, None
         weights = None if sample_weight is None else checked_weights(sample_weight, n_rows)
-        if source.max_depth is not None:
+        if source.uncut is not None:
             predicted = source.original.predict(rows, n_jobs=n_jobs)
             original = np.ascontiguousarray(np.reshape(predicted, (n_rows, outputs)).T)
         if y is not None:

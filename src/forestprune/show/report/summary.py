@@ -20,6 +20,7 @@ from forestprune.show.report.loading import how_to_load
 from forestprune.show.report.timing import first_rows, n_rows, prediction_times
 from forestprune.show.report.tradeoff import Call, tradeoff
 from forestprune.show.report.trees import drawn_trees
+from forestprune.text import constraints_in_words
 
 MAX_TEXT, MAX_FORMULA = 400, 100
 """Nodes that can still be read as a text, and as a formula."""
@@ -89,6 +90,7 @@ def summarise(
             "class": model_class,
             "predicts": "y" if origin is None else origin.predicts,
             "features": full.n_features,
+            "constraints": constraints_in_words(full),
         },
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),

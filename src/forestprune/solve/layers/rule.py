@@ -126,7 +126,9 @@ class LayerRule(Rule):
         tuning = self.tuning
         tolerance = tuning.rounding if options.joint is None else tuning.weight_tolerance
         min_gain = problem.min_gain(tolerance)
-        return LayerPrice(seal(penalty), seal(self._ridge()), options.joint is not None, min_gain)
+        signed = not problem.encoding.forest.monotone.size
+        free = options.joint is not None
+        return LayerPrice(seal(penalty), seal(self._ridge()), free, signed, min_gain)
 
     def _ridge(self) -> NDArray[np.float64]:
         """Return what the square of each tree's weight costs, times the variation."""

@@ -74,6 +74,8 @@ class ActiveSet:
             leaf=seal(leaf),
             origin=seal(trees.origin[:, nodes]),
             weight=seal(trees.weight[nodes]),
+            low=seal(trees.low[:, nodes]) if trees.low.size else trees.low,
+            high=seal(trees.high[:, nodes]) if trees.high.size else trees.high,
         )
         return cls(active, seal(new_codes), nodes, splits, inside, _ranks(offsets))
 

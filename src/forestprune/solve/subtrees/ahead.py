@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,8 @@ class _Toy:
             leaf=seal(np.array([1, 2], np.uint32)),
             origin=seal(node[np.newaxis].copy()),
             weight=seal(np.array([2.0, 1.0, 1.0])),
+            low=seal(np.empty((1, 0))),
+            high=seal(np.empty((1, 0))),
         )
         self.whole = ActiveSet.of_all(self.trees, seal(np.array([[0, 1]], self.dtype)))
         self.cut = nothing_pruned(
@@ -150,10 +152,11 @@ class _OtherProcess:
                 stderr=nothing,
             )
             atexit.register(self._end)
-            for done, line in zip(self._done, self._process.stdout or (), strict=False):
-                if not line.startswith(COMPILED):
-                    break  # some other program than Python
-                done.set()
+            with self._process.stdout or nullcontext(()) as said:
+                for done, line in zip(self._done, said, strict=False):
+                    if not line.startswith(COMPILED):
+                        break  # some other program than Python
+                    done.set()
             self._process.wait(PATIENCE)
         self._end()
 

@@ -27,6 +27,7 @@ def nothing_pruned(
         depth=np.zeros(n_trees, np.int64),
         cost=np.zeros(n_trees),
         shift=np.zeros(n_trees),
+        stretch=np.tile([1.0, 0.0], (n_trees, trees.origin.shape[0], 1)),
         moved=np.zeros(1),
         absent_until=np.zeros(n_trees),
         absent_down_to=np.full(n_trees, np.inf),

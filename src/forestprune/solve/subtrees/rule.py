@@ -229,6 +229,14 @@ class SubtreeRule(Rule):
         """How many nodes sweeps look at now."""
         return self._active.nodes.size
 
+    @property
+    def stretch(self) -> NDArray[np.float64]:
+        """By what the intervals of each tree's values are stretched and moved now.
+
+        Shape (n_trees, n_outputs, 2), see `kernels/constraints.py`.
+        """
+        return self._cut.stretch
+
     def point(self, alpha: float) -> Point:
         """Return what is kept now, with its objective."""
         cut, active = self._cut, self._active
