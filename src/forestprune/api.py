@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from forestprune.exceptions import OptionError, named
 from forestprune.options import Options, require_count
 from forestprune.select.budget import Budget
-from forestprune.select.choose import Wanted, choose, open_model
+from forestprune.select.choose import Wanted, choose, full_model, open_model, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
@@ -70,7 +70,7 @@ def prune(
         trees do not add up to y, such as those with a log link.
     alpha : float or None
         What keeping the whole forest costs, in units of var(y), in place of a budget. 1 if nothing
-        else says how small.
+        else says how small. The model is the one that a path has at this alpha.
     max_nodes, max_trees, max_bytes : int or None
         Budgets: the best model that has no more nodes (roots and leaves included), no more trees,
         no larger file. With ``polish="subset"``, max_trees is how many trees to pick.
@@ -88,7 +88,7 @@ def prune(
     sample_weight : array-like of shape (m,), or None
         Weights of the rows of `X`.
     n_alphas : int
-        Points of the path from which a budget or tolerance picks.
+        How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
     **options
         How to prune: `rule`, `refit`, `shrinkage`, `polish`, `weighting`, `max_iter`, `n_jobs`; and
         the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`, `random_state`.
@@ -147,13 +147,14 @@ def prune_path(
     model, X, y, sample_weight, **options
         As for :func:`prune`.
     alphas : array-like or None
-        Your own alphas. By default `n_alphas` of them, from the smallest at which nothing is kept
-        down by equal factors: until the full model is reached, or, if leaf values or tree weights
-        are refitted, down to a small fraction of the first.
+        Your own alphas. By default they fall by equal factors from the smallest at which nothing
+        is kept, and, after `n_alphas` of them, by larger ones: until everything is kept, until what
+        is left could lower the error by no more than 1 %, or until the path is past its best on
+        validation rows. The full model itself comes last.
     n_alphas : int
-        How many points the path has, unless `alphas` are given.
+        How fine the path is: so many points for the first five decades of alpha.
     X_val, y_val, sample_weight_val
-        Validation rows, for `PruningPath.validation` and `PruningPath.select`.
+        Validation rows, for `PruningPath.validation` and `PruningPath.select`, and to end by.
     max_depth : int or None
         No tree may be deeper: all are cut there before pruning begins.
     max_trees : int or None
@@ -192,9 +193,13 @@ def prune_path(
         source, how = open_model(model, X, how, max_depth)
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
         del X
+        held_rows = None if held_out is None else held_out.routed(source, how.n_jobs)
         solver = Solver(rows.problem(how.n_jobs), how, max_trees)
-        points = tuple(solver.path(solver.grid(n_alphas) if given is None else given))
+        if given is not None:
+            points = solver.path(given)
+        else:
+            points = whole_path(solver, n_alphas, held_rows)
+            points += full_model(solver, points)
         del solver
-        if held_out is None:
-            return PruningPath(source, points)
-        return PruningPath(source, points, validate(held_out.routed(source, how.n_jobs), points))
+        validation = None if held_rows is None else validate(held_rows, points)
+        return PruningPath(source, tuple(points), validation)

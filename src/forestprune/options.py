@@ -144,7 +144,12 @@ class Size:
             group=SIZE,
         ),
     ] = False
-    n_alphas: Annotated[int, About("Points of the path.", group=SIZE, least=1)] = 100
+    n_alphas: Annotated[
+        int,
+        About(
+            "How fine the path is: points for the first five decades of alpha.", group=SIZE, least=1
+        ),
+    ] = 100
 
 
 @_documented
@@ -233,8 +238,8 @@ class Options:
             "How to get out of local optima (random, correlated: {rule='layer'} only).",
             'True: the most promising moves, deterministically. "random": as in the paper, drop a '
             'random tree and let the first absent one in. "correlated": the same, but in comes the '
-            "tree most correlated with the residual. Subtrees have so many neighbours that there "
-            "is no need.",
+            "tree most correlated with the residual. Subtrees are not searched: each alpha is "
+            "solved from a higher one.",
             group=PAPER,
         ),
     ] = True

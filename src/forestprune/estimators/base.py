@@ -97,7 +97,7 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
 
     def _finish(self, pruned: PrunedForest) -> None:
         self.pruned_ = pruned
-        self.n_iter_ = pruned.n_iter
+        self.n_iter_ = max(pruned.n_iter, 1)  # scikit-learn wants one even for the full model
         self.estimator_ = pruned.to_native()
 
 

@@ -20,7 +20,7 @@ from forestprune.options import (
     Weighting,
 )
 from forestprune.select.budget import Budget
-from forestprune.select.choose import open_model, solvers
+from forestprune.select.choose import full_model, open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import RoutedRows, checked_alphas
 from forestprune.select.validation import Validation, validate
@@ -141,10 +141,13 @@ class ForestPruneRegressorCV(PrunedRegressor):
         source, how = open_model(source, rows.X, how, self.max_depth)
         routed = self._routed(source, rows)
         with np.errstate(under="ignore"):
-            paths = [
-                solver.path(solver.grid(self.n_alphas) if given is None else given)
-                for solver in solvers(routed, how, self._picked, choosing=True)
-            ]
+            paths, last = [], []
+            for solver in solvers(routed, how, self._picked, choosing=True):
+                if given is not None:
+                    paths.append(solver.path(given))
+                else:
+                    paths.append(whole_path(solver, self.n_alphas, None))
+                    last = full_model(solver, paths[-1])
             scored = []
             for train, test in track(folds, "cross-validating", len(folds)):
                 # The trees of a fitted model are the same in all folds, and so are the codes.
@@ -154,26 +157,30 @@ class ForestPruneRegressorCV(PrunedRegressor):
                     else self._fitted_to(rows.some(train), rows.some(test))
                 )
                 scored.append(self._score_fold(paths, how, *parts))
-        full = float(np.mean([full for _, full in scored]))
-        # One row a fold, one column a point of any path.
+        points = [point for path in paths for point in path]
+        of_full = np.array([full for _, full in scored])
+        full = float(of_full.mean())
+        # One row a fold, one column a point of any path, and perhaps one for the full model.
         scores = np.array([np.concatenate(found) for found, _ in scored])
-        points = tuple(point for path in paths for point in path)
+        scores = np.column_stack([scores, *[of_full for _ in last]])
         validation = _summary(scores, full)
-        chosen = PruningPath(source, points, validation).choose(
+        chosen = PruningPath(source, (*points, *last), validation).choose(
             Budget(max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes),
             self.tolerance,
             self.one_standard_error,
             validation,
         )
-        # Which path that point belongs to, and where that begins.
+        # Which path that point belongs to, and where that begins; the full model ends each of them.
         ends = np.cumsum([len(path) for path in paths])
-        which = int(np.searchsorted(ends, chosen, side="right"))
-        first = int(ends[which]) - len(paths[which])
-        self.scores_ = scores[:, first : ends[which]].T
-        self.path_ = PruningPath(source, tuple(paths[which]), _summary(self.scores_.T, full))
+        which = int(np.searchsorted(ends, chosen, side="right")) % len(paths)
+        columns = [*range(ends[which] - len(paths[which]), ends[which])]
+        columns += [len(points)] if last else []
+        self.scores_ = scores[:, columns].T
+        self.path_ = PruningPath(source, (*paths[which], *last), _summary(self.scores_.T, full))
         self.shrinkage_ = float(how.shrinkages[which])
-        self.alpha_ = float(self.path_.alphas[chosen - first])
-        self._finish(self.path_[chosen - first])
+        taken = columns.index(chosen)
+        self.alpha_ = float(self.path_.alphas[taken])
+        self._finish(self.path_[taken])
         return self
 
     @property

@@ -1,6 +1,6 @@
 """From what is asked for to the point that is taken, and to those it was chosen from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,13 +14,18 @@ from forestprune.interop.source import Source
 from forestprune.options import Options, require_count, require_number
 from forestprune.polish.subset.exact import check_solver
 from forestprune.select.budget import Budget, check_quality
-from forestprune.select.path import PruningPath
+from forestprune.select.choice import lowest_score
+from forestprune.select.ending import Ending, Falling
+from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.routed import HeldOut, RoutedRows
 from forestprune.select.solver import RULES, Solver
-from forestprune.select.validation import Validation, validate
+from forestprune.select.validation import Scorer, Validation, validate
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
 from forestprune.system.progress import track
+
+LARGE_STEP = 1.25
+"""A point with so many times the nodes of the one before may have others in between."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,37 +143,122 @@ def choose_routed(
     rows: RoutedRows, validation_rows: RoutedRows | None, wanted: Wanted, options: Options
 ) -> tuple[PruningPath, int]:
     """Do what :func:`choose` does, with rows that are routed already."""
-    held_out, budget = validation_rows is not None, wanted.budget
-    max_trees = budget.max_trees if options.polish == "subset" else None
-    if not wanted.choosers(options, "X_val" if held_out else None):
+    max_trees = wanted.budget.max_trees if options.polish == "subset" else None
+    if not wanted.choosers(options, None if validation_rows is None else "X_val"):
         solver = Solver(rows.problem(options.n_jobs), options, max_trees)
-        point = solver.solve_alone(1.0 if wanted.alpha is None else float(wanted.alpha))
-        return PruningPath(rows.source, (point,)), 0
+        alpha = 1.0 if wanted.alpha is None else float(wanted.alpha)
+        return PruningPath(rows.source, (solver.solve_alone(alpha, wanted.n_alphas),)), 0
     points: list[Point] = []
     parts: list[Validation] = []
-    # What is polished to a few trees, or may keep a few only, can be smaller further on.
-    free = budget.max_trees is None and options.polish != "subset" and not wanted.whole
-    enough = budget.max_nodes if free else None
-    for solver in solvers(rows, options, max_trees, choosing=held_out):
-        found = solver.path(solver.grid(wanted.n_alphas), enough)
-        known = None if validation_rows is None else validate(validation_rows, found)
-        if budget and not wanted.by_quality:
-            path = PruningPath(rows.source, tuple(found), known)
-            further = _further_points(path, path.choose(budget, None, False, known), budget, solver)
-            found += further
-            if further and validation_rows is not None:
-                parts += [known] if known is not None else []
-                known = validate(validation_rows, further)
+    search = _Search(rows.source, validation_rows, wanted, options)
+    for solver in solvers(rows, options, max_trees, choosing=validation_rows is not None):
+        found, known = search.points(solver)
         points += found
-        parts += [] if known is None else [known]
+        parts += known
+        full = full_model(solver, points)
         del solver  # what it takes must be gone before the next one begins
+    points += full
+    if validation_rows is not None and full:
+        parts.append(validate(validation_rows, full))
     order = np.argsort([-point.alpha for point in points], kind="stable")
     validation = Validation.joined(parts).take(order) if parts else None
     path = PruningPath(rows.source, tuple(points[i] for i in order), validation)
-    taken = path.choose(budget, wanted.tolerance, wanted.one_standard_error, validation)
+    taken = path.choose(wanted.budget, wanted.tolerance, wanted.one_standard_error, validation)
     if not path.points[taken].n_trees:
         warn_caller(_why_constant(path, wanted, options), UserWarning)
     return path, taken
+
+
+@dataclass
+class _Search:
+    """Finds what there is to choose from, for one shrinkage after another."""
+
+    source: Source
+    validation_rows: RoutedRows | None
+    wanted: Wanted
+    options: Options
+    _smallest: int | None = None  # nodes of the smallest point yet that is good enough
+
+    def points(self, solver: Solver) -> tuple[list[Point], list[Validation]]:
+        """Return the points of a path, and points beside it, with how they do."""
+        wanted, budget = self.wanted, self.wanted.budget
+        rows, source = self.validation_rows, self.source
+        scorer = None if rows is None or solver.rule.searches else Scorer(rows)
+        target = None
+        if scorer is not None and wanted.tolerance is not None and not wanted.whole:
+            target = lowest_score(scorer.full, wanted.tolerance)
+        grid = solver.grid(wanted.n_alphas)
+        fits = partial(keeps_to, source, budget)
+        ending = Ending(
+            n_grid=grid.size,
+            n_nodes=source.forest.n_nodes,
+            max_nodes=self._most_nodes(),
+            fits=fits if budget else None,
+            scorer=scorer,
+            target=target,
+            hasty=not wanted.whole,
+        )
+        found = solver.path(Falling(grid), ending)
+        known = [] if rows is None else [scorer.validation() if scorer else validate(rows, found)]
+        further: list[Point] = []
+        if budget and not wanted.by_quality:
+            path = PruningPath(source, tuple(found), known[0] if known else None)
+            chosen = path.choose(budget, None, False, path.validation)
+            further = _further_points(path, chosen, budget, solver)
+        elif target is not None and scorer is not None:
+            further = self._smaller(solver, found, scorer, target)
+        if further and rows is not None:
+            known.append(validate(rows, further))
+        return found + further, known
+
+    def _most_nodes(self) -> int | None:
+        """Return with how many nodes a path has gone far enough."""
+        budget, options = self.wanted.budget, self.options
+        # What is polished to a few trees, or may keep a few only, can be smaller further on.
+        if budget.max_trees is not None or options.polish == "subset" or self.wanted.whole:
+            return None
+        limits = [limit for limit in (budget.max_nodes, self._smallest) if limit is not None]
+        return min(limits, default=None)
+
+    def _smaller(
+        self, solver: Solver, found: list[Point], scorer: Scorer, target: float
+    ) -> list[Point]:
+        """Return points before the first that is good enough, if that took a large step."""
+        known = scorer.validation()
+        if known.scores[-1] < target:
+            return []
+        last = found[-1]
+        self._smallest = min(last.n_nodes, self._smallest or last.n_nodes)
+        if len(found) < 2 or last.n_nodes <= LARGE_STEP * found[-2].n_nodes:
+            return []
+        return solver.refine(found[-2], last, lambda point: scorer.add(point) < target)
+
+
+def whole_path(solver: Solver, n_alphas: int, validation_rows: RoutedRows | None) -> list[Point]:
+    """Return a path from nothing kept to where going on does not pay."""
+    grid, forest = solver.grid(n_alphas), solver.problem.encoding.forest
+    scores = validation_rows is not None and not solver.rule.searches
+    scorer = Scorer(validation_rows) if scores and validation_rows is not None else None
+    return solver.path(
+        Falling(grid), Ending(n_grid=grid.size, n_nodes=forest.n_nodes, scorer=scorer)
+    )
+
+
+def full_model(solver: Solver, points: Sequence[Point]) -> list[Point]:
+    """Return the full model as the last candidate, unless a path has come to it by itself.
+
+    A best subset is of a given size, so that the full model is none of its candidates.
+    """
+    if solver.options.polish == "subset":
+        return []
+    full = solver.full()
+    reached = any(
+        point.n_nodes == full.n_nodes
+        and (point.values is None or not full.n_nodes)
+        and np.array_equal(point.weights, full.weights)
+        for point in points
+    )
+    return [] if reached else [full]
 
 
 def solvers(
@@ -194,8 +284,8 @@ def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solv
     more: list[Point] = []
     if budget.max_trees is not None:
         more += solver.deepen(path.points[chosen], path.alphas[chosen + 1 :])
-    if chosen + 1 < len(path) and not path.keeps_to(budget, path.points[chosen + 1]):
-        fits = partial(path.keeps_to, budget)
+    fits = partial(keeps_to, path.source, budget)
+    if chosen + 1 < len(path) and not fits(path.points[chosen + 1]):
         more += solver.refine(path.points[chosen], path.points[chosen + 1], fits)
     return more
 
@@ -217,7 +307,7 @@ def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
             f"rows, or a {{tolerance}}{', or allow more' if budget else ''}."
         )
     smallest = int(trees[np.argmin(path.n_nodes[trees])])
-    if path.keeps_to(budget, path.points[smallest]):
+    if keeps_to(path.source, budget, path.points[smallest]):
         rows = "these" if path.validation is None else "the validation"
         return f"A constant does best on {rows} rows: no tree is left."
     remedies = "Allow more"

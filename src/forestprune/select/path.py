@@ -93,13 +93,6 @@ class PruningPath:
             self._bytes[index] = self[index].n_bytes
         return self._bytes[index]
 
-    def keeps_to(self, budget: Budget, point: Point) -> bool:
-        """Tell whether a point, of this path or not, keeps to a budget."""
-        if not budget.allows(point):
-            return False
-        limit = budget.max_bytes
-        return limit is None or PrunedForest.of(self.source, point).n_bytes <= limit
-
     def __len__(self) -> int:
         return len(self.points)
 
@@ -217,3 +210,11 @@ class PruningPath:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
+
+
+def keeps_to(source: Source, budget: Budget, point: Point) -> bool:
+    """Tell whether what a point leaves of a model keeps to a budget."""
+    if not budget.allows(point):
+        return False
+    limit = budget.max_bytes
+    return limit is None or PrunedForest.of(source, point).n_bytes <= limit

@@ -45,27 +45,57 @@ class Validation:
         return cls(scores, errors, parts[0].full)
 
 
-def validate(rows: RoutedRows, points: Sequence[Point]) -> Validation:
-    """Return the scores of points and of the full model.
+class Scorer:
+    """Scores one point after another on rows that they were not pruned with.
 
     Rows are gone through only for trees that differ from one point to the next.
+
+    Attributes
+    ----------
+    full : float
+        R squared of the original model.
     """
-    loss, target = SquaredError(), rows.target
-    weights = np.ones(target.shape[1]) if rows.sample_weight is None else rows.sample_weight
-    mean = loss.best_constant(target, weights)[:, np.newaxis]
-    variance = float(np.average((target - mean) ** 2, axis=1, weights=weights).sum())
-    full = float(np.average(((target - rows.full) ** 2).sum(axis=0), weights=weights))
-    forest = rows.source.forest
-    predictions = Predictions(rows.encoding, read_trees(forest, seal(np.empty(0))))
-    losses, scatter = np.empty(len(points)), np.empty(len(points))
-    for number, point in enumerate(track(points, "scoring", len(points))):
-        predictions.move_to(point)
-        values = predictions.values + point.intercept[:, np.newaxis]
-        errors = ((target - values) ** 2).sum(axis=0)
-        losses[number] = np.average(errors, weights=weights)
-        scatter[number] = weights @ (errors - losses[number]) ** 2 / weights.sum()
-    # As many rows as weigh the same together, had they equal weights.
-    effective = float(weights.sum() ** 2 / (weights**2).sum())
-    scores = np.array([loss.score(value, variance) for value in losses])
-    errors = np.sqrt(scatter / effective) / variance if variance else np.zeros_like(losses)
-    return Validation(scores, errors, loss.score(full, variance))
+
+    def __init__(self, rows: RoutedRows) -> None:
+        self._loss, self._target = SquaredError(), rows.target
+        weights = rows.sample_weight
+        self._weights = np.ones(rows.target.shape[1]) if weights is None else weights
+        mean = self._loss.best_constant(rows.target, self._weights)[:, np.newaxis]
+        squares = np.average((rows.target - mean) ** 2, axis=1, weights=self._weights)
+        self._variance = float(squares.sum())
+        trees = read_trees(rows.source.forest, seal(np.empty(0)))
+        self._predictions = Predictions(rows.encoding, trees)
+        self._scores: list[float] = []
+        self._errors: list[float] = []
+        self.full = self._score(rows.full)[0]
+
+    def add(self, point: Point) -> float:
+        """Score one more point; return its R squared."""
+        self._predictions.move_to(point)
+        score, error = self._score(self._predictions.values + point.intercept[:, np.newaxis])
+        self._scores.append(score)
+        self._errors.append(error)
+        return score
+
+    def validation(self) -> Validation:
+        """Return the scores of all points so far."""
+        return Validation(np.array(self._scores), np.array(self._errors), self.full)
+
+    def _score(self, values: NDArray[np.float64]) -> tuple[float, float]:
+        """Return R squared of predictions, and its standard error."""
+        weights, variance = self._weights, self._variance
+        errors = ((self._target - values) ** 2).sum(axis=0)
+        mean = float(np.average(errors, weights=weights))
+        scatter = float(weights @ (errors - mean) ** 2 / weights.sum())
+        # As many rows as weigh the same together, had they equal weights.
+        effective = float(weights.sum() ** 2 / (weights**2).sum())
+        error = float(np.sqrt(scatter / effective)) / variance if variance else 0.0
+        return self._loss.score(mean, variance), error
+
+
+def validate(rows: RoutedRows, points: Sequence[Point]) -> Validation:
+    """Return the scores of points and of the full model."""
+    scorer = Scorer(rows)
+    for point in track(points, "scoring", len(points)):
+        scorer.add(point)
+    return scorer.validation()
