@@ -148,55 +148,52 @@ def choose_routed(
         solver = Solver(rows.problem(options.n_jobs), options, max_trees)
         alpha = 1.0 if wanted.alpha is None else float(wanted.alpha)
         return PruningPath(rows.source, (solver.solve_alone(alpha, wanted.n_alphas),)), 0
-    points: list[Point] = []
-    parts: list[Validation] = []
     search = _Search(rows.source, validation_rows, wanted, options)
     for solver in solvers(rows, options, max_trees, choosing=validation_rows is not None):
-        found, known = search.points(solver)
-        points += found
-        parts += known
-        full = full_model(solver, points)
+        search.look(solver)
         del solver  # what it takes must be gone before the next one begins
-    points += full
-    if validation_rows is not None and full:
-        parts.append(validate(validation_rows, full))
-    order = np.argsort([-point.alpha for point in points], kind="stable")
-    validation = Validation.joined(parts).take(order) if parts else None
-    path = PruningPath(rows.source, tuple(points[i] for i in order), validation)
-    taken = path.choose(wanted.budget, wanted.tolerance, wanted.one_standard_error, validation)
+    path, taken = search.chosen()
     if not path.points[taken].n_trees:
         warn_caller(_why_constant(path, wanted, options), UserWarning)
     return path, taken
 
 
-@dataclass
 class _Search:
-    """Finds what there is to choose from, for one shrinkage after another."""
+    """Finds what there is to choose from, for one shrinkage after another, and chooses."""
 
-    source: Source
-    validation_rows: RoutedRows | None
-    wanted: Wanted
-    options: Options
-    _smallest: int | None = None  # nodes of the smallest point yet that is good enough
+    def __init__(
+        self,
+        source: Source,
+        validation_rows: RoutedRows | None,
+        wanted: Wanted,
+        options: Options,
+    ) -> None:
+        self._source, self._rows, self._wanted = source, validation_rows, wanted
+        budget = wanted.budget
+        # What is polished to a few trees, or may keep a few only, can be smaller further on.
+        grows = budget.max_trees is None and options.polish != "subset"
+        self._most_nodes = budget.max_nodes if grows else None
+        self._candidates: list[Point] = []
+        self._known: list[Validation] = []
+        self._beyond: list[Point] = []
+        self._full: list[Point] = []
 
-    def points(self, solver: Solver) -> tuple[list[Point], list[Validation]]:
-        """Return the points of a path, and points beside it, with how they do."""
-        wanted, budget = self.wanted, self.wanted.budget
-        rows, source = self.validation_rows, self.source
+    def look(self, solver: Solver) -> None:
+        """Find the points of a path, and points beside it."""
+        wanted, budget, source, rows = self._wanted, self._wanted.budget, self._source, self._rows
         scorer = None if rows is None or solver.rule.searches else Scorer(rows)
         target = None
-        if scorer is not None and wanted.tolerance is not None and not wanted.whole:
+        if scorer is not None and wanted.tolerance is not None:
             target = lowest_score(scorer.full, wanted.tolerance)
         grid = solver.grid(wanted.n_alphas)
-        fits = partial(keeps_to, source, budget)
         ending = Ending(
             n_grid=grid.size,
             n_nodes=source.forest.n_nodes,
-            max_nodes=self._most_nodes(),
-            fits=fits if budget else None,
+            max_nodes=self._most_nodes,
+            fits=partial(keeps_to, source, budget) if budget else None,
             scorer=scorer,
             target=target,
-            hasty=not wanted.whole,
+            hasty=True,
         )
         found = solver.path(Falling(grid), ending)
         known = [] if rows is None else [scorer.validation() if scorer else validate(rows, found)]
@@ -205,33 +202,52 @@ class _Search:
             path = PruningPath(source, tuple(found), known[0] if known else None)
             chosen = path.choose(budget, None, False, path.validation)
             further = _further_points(path, chosen, budget, solver)
-        elif target is not None and scorer is not None:
+        elif scorer is not None and target is not None and known[0].scores[-1] >= target:
             further = self._smaller(solver, found, scorer, target)
         if further and rows is not None:
             known.append(validate(rows, further))
-        return found + further, known
-
-    def _most_nodes(self) -> int | None:
-        """Return with how many nodes a path has gone far enough."""
-        budget, options = self.wanted.budget, self.options
-        # What is polished to a few trees, or may keep a few only, can be smaller further on.
-        if budget.max_trees is not None or options.polish == "subset" or self.wanted.whole:
-            return None
-        limits = [limit for limit in (budget.max_nodes, self._smallest) if limit is not None]
-        return min(limits, default=None)
+        self._candidates += found + further
+        self._known += known
+        self._full = full_model(solver, self._candidates)
+        if wanted.whole:
+            self._beyond += _rest_of_path(solver, grid, found[-1])
 
     def _smaller(
         self, solver: Solver, found: list[Point], scorer: Scorer, target: float
     ) -> list[Point]:
         """Return points before the first that is good enough, if that took a large step."""
-        known = scorer.validation()
-        if known.scores[-1] < target:
-            return []
         last = found[-1]
-        self._smallest = min(last.n_nodes, self._smallest or last.n_nodes)
+        # What is larger than this is not wanted: other paths need not go there.
+        limit = self._most_nodes
+        self._most_nodes = last.n_nodes if limit is None else min(limit, last.n_nodes)
         if len(found) < 2 or last.n_nodes <= LARGE_STEP * found[-2].n_nodes:
             return []
         return solver.refine(found[-2], last, lambda point: scorer.add(point) < target)
+
+    def chosen(self) -> tuple[PruningPath, int]:
+        """Return all points as a path, and the place of the one to take."""
+        wanted, rows, parts = self._wanted, self._rows, list(self._known)
+        points = self._candidates + self._full
+        for more in (self._full, self._beyond):
+            parts += [validate(rows, more)] if more and rows is not None else []
+        n_candidates, points = len(points), points + self._beyond
+        validation = Validation.joined(parts) if parts else None
+        path = PruningPath(self._source, tuple(points), validation)
+        quality = wanted.tolerance, wanted.one_standard_error
+        taken = path[:n_candidates].choose(wanted.budget, *quality)
+        order = np.argsort([-point.alpha for point in points], kind="stable")
+        return path.take(order), int(np.flatnonzero(order == taken)[0])
+
+
+def _rest_of_path(solver: Solver, grid: NDArray[np.float64], last: Point) -> list[Point]:
+    """Return what follows the last point of a path, to look at."""
+    rest = grid[grid < last.alpha]
+    if not last.alpha > 0.0 or solver.rule.is_full():
+        return []
+    solver.rule.move_to(last)
+    ending = Ending(n_grid=rest.size, n_nodes=solver.problem.encoding.forest.n_nodes)
+    step = Falling(grid, after=last.alpha)
+    return solver.path(step, ending)
 
 
 def whole_path(solver: Solver, n_alphas: int, validation_rows: RoutedRows | None) -> list[Point]:
