@@ -119,6 +119,7 @@ def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", in
         max_depth=size.max_depth,
         tolerance=size.tolerance,
         one_standard_error=size.one_standard_error,
+        confidence=size.confidence,
         n_alphas=asked.how.points,
         whole=whole,
     )

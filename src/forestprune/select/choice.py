@@ -18,6 +18,7 @@ def choose_point(
     budget: Budget,
     tolerance: float | None,
     one_standard_error: bool,
+    confidence: float | None = None,
 ) -> int:
     """Return the index of the point to take: see `PruningPath.select`.
 
@@ -28,7 +29,7 @@ def choose_point(
             "Say what to select by: {max_nodes}, {max_trees}, {max_depth}, {max_bytes}, "
             "{tolerance} or {one_standard_error}; or give validation rows to take the best."
         )
-    check_quality(tolerance, one_standard_error)
+    check_quality(tolerance, one_standard_error, confidence)
     if validation is None and (tolerance is not None or one_standard_error):
         raise OptionError(
             "{tolerance} and {one_standard_error} need validation rows: give {X} and {y} to "
@@ -43,9 +44,10 @@ def choose_point(
     if validation is not None and tolerance is not None and allowed.any():
         # The full model at the end of a path is the same but for rounding.
         lowest = validation.full - tolerance - 1e-9 * (1.0 + abs(validation.full))
-        allowed &= validation.scores >= lowest
+        allowed &= validation.scores - validation.spare(confidence) >= lowest
         if not allowed.any():
             within = f" within {budget.named}" if budget else ""
+            within += "" if confidence is None else f", with {named('confidence', confidence)},"
             raise OutOfReachError(
                 f"No point of the path{within} comes within {named('tolerance', tolerance)} of the "
                 f"full model's validation R squared, {validation.full:.4g}; the best has "

@@ -34,8 +34,10 @@ class Wanted:
     alpha: float | None = None
     budget: Budget = field(default_factory=Budget)
     max_depth: int | None = None
+    format: str | None = None
     tolerance: float | None = None
     one_standard_error: bool = False
+    confidence: float | None = None
     n_alphas: int = 100
     whole: bool = False
 
@@ -43,7 +45,7 @@ class Wanted:
         require_count("n_alphas", self.n_alphas, 1)
         require_count("max_depth", self.max_depth, 1)
         require_number("alpha", 1.0 if self.alpha is None else self.alpha)
-        check_quality(self.tolerance, self.one_standard_error)
+        check_quality(self.tolerance, self.one_standard_error, self.confidence)
 
     @property
     def by_quality(self) -> bool:
@@ -91,13 +93,17 @@ class Wanted:
 
 
 def open_model(
-    model: Any, X: Any, options: Options, max_depth: int | None = None
+    model: Any,
+    X: Any,
+    options: Options,
+    max_depth: int | None = None,
+    format: str | None = None,  # noqa: A002
 ) -> tuple[Source, Options]:
     """Read a model for the rows of `X`, cut it, and fit the options to what is left."""
     require_count("max_depth", max_depth, 1)
     if options.polish == "subset":
         check_solver(options.solver)
-    source = Source.of(model)
+    source = Source.of(model).written_as(format)
     if options.polish == "subset":
         other = "Use {polish='ridge'} or {polish='leaf'}."
         require_no_constraint(source.forest, "{polish='subset'}", other)
@@ -127,7 +133,7 @@ def choose(
 ) -> tuple[PruningPath, int]:
     """Return all points that were looked at, as a path, and the place of the one to take."""
     wanted.check(options, None if held_out is None else "X_val")
-    source, options = open_model(model, X, options, wanted.max_depth)
+    source, options = open_model(model, X, options, wanted.max_depth, wanted.format)
     rows = RoutedRows.of(source, X, y, sample_weight, options.n_jobs)
     del X  # which the caller may have handed over: only the leaves that rows end in count now
     validation_rows = None if held_out is None else held_out.routed(source, options.n_jobs)
@@ -162,10 +168,10 @@ def choose_routed(
         points += found
         parts += [] if known is None else [known]
         del solver  # what it takes must be gone before the next one begins
-    order = np.argsort([-point.alpha for point in points], kind="stable")
-    validation = Validation.joined(parts).take(order) if parts else None
-    path = PruningPath(rows.source, tuple(points[i] for i in order), validation)
-    taken = path.choose(budget, wanted.tolerance, wanted.one_standard_error, validation)
+    path = PruningPath.joined(rows.source, points, parts)
+    taken = path.choose(
+        budget, wanted.tolerance, wanted.one_standard_error, path.validation, wanted.confidence
+    )
     if not path.points[taken].n_trees:
         warn_caller(_why_constant(path, wanted, options), UserWarning)
     return path, taken
