@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from forestprune.exceptions import OptionError, named
-from forestprune.options import Options, require_count
+from forestprune.options import Format, Options, require_count
 from forestprune.select.budget import Budget
-from forestprune.select.choose import Wanted, choose, full_model, open_model, whole_path
+from forestprune.select.choose import Wanted, choose, open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
-from forestprune.select.solver import Solver
 from forestprune.select.validation import validate
+from forestprune.solve.point import Point
 
 
 def prune(
@@ -26,7 +26,9 @@ def prune(
     max_trees: int | None = None,
     max_depth: int | None = None,
     max_bytes: int | None = None,
+    format: Format | None = None,  # noqa: A002
     tolerance: float | None = None,
+    confidence: float | None = None,
     one_standard_error: bool = False,
     X_val: Any = None,
     y_val: ArrayLike | None = None,
@@ -74,11 +76,18 @@ def prune(
     max_nodes, max_trees, max_bytes : int or None
         Budgets: the best model that has no more nodes (roots and leaves included), no more trees,
         no larger file. With ``polish="subset"``, max_trees is how many trees to pick.
+    format : str or None
+        The ending of the file that `max_bytes` counts: "json", "ubj" (XGBoost), "txt" (LightGBM),
+        "cbm", "json" (CatBoost), "skops" (scikit-learn), "joblib", "pkl" (any), "npz" (a Forest).
+        None takes that of the file which `model` names, else joblib.
     max_depth : int or None
         No tree may be deeper. Can be combined with all the others.
     tolerance : float or None
         The smallest model whose R squared on validation rows is at most this much below that of
-        the full model.
+        the full model. On other rows a little more than that is usually lost.
+    confidence : float or None
+        How sure validation rows must make that `tolerance` is kept to: with 0.95, the loss plus
+        1.64 of its standard errors must be within it. None takes the loss as measured.
     one_standard_error : bool
         The smallest model that is at most one standard error worse than the best, on validation
         rows.
@@ -97,7 +106,8 @@ def prune(
     Returns
     -------
     PrunedForest
-        ``to_native()`` gives a model of the class of `model`.
+        ``to_native()`` gives a model of the class of `model`, `validation` says how it does on the
+        validation rows, `path` has all candidates that it was chosen from.
 
     Examples
     --------
@@ -115,7 +125,9 @@ def prune(
         alpha=alpha,
         budget=Budget(max_nodes=max_nodes, max_trees=max_trees, max_bytes=max_bytes),
         max_depth=max_depth,
+        format=format,
         tolerance=tolerance,
+        confidence=confidence,
         one_standard_error=one_standard_error,
         n_alphas=n_alphas,
     )
@@ -138,6 +150,7 @@ def prune_path(
     sample_weight_val: ArrayLike | None = None,
     max_depth: int | None = None,
     max_trees: int | None = None,
+    format: Format | None = None,  # noqa: A002
     **options: Any,
 ) -> PruningPath:
     """Prune a fitted tree ensemble for many alphas, each from the solution before.
@@ -154,11 +167,15 @@ def prune_path(
     n_alphas : int
         How fine the path is: so many points for the first five decades of alpha.
     X_val, y_val, sample_weight_val
-        Validation rows, for `PruningPath.validation` and `PruningPath.select`, and to end by.
+        Validation rows, for `PruningPath.validation` and `PruningPath.select`, and to end by. With
+        them, `shrinkage` may be a list: then the path has the points of all of them, by falling
+        alpha, and `select` takes the best of all. Otherwise there is one shrinkage, 100 by default.
     max_depth : int or None
         No tree may be deeper: all are cut there before pruning begins.
     max_trees : int or None
         How many trees ``polish="subset"`` picks at each point.
+    format : str or None
+        As for :func:`prune`: what `PruningPath.select` counts bytes in.
 
     Returns
     -------
@@ -184,22 +201,27 @@ def prune_path(
         )
     given = None if alphas is None else checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    if how.shrinkage is not None and len(how.shrinkages) > 1:
+    several = how.shrinkage is not None and len(how.shrinkages) > 1
+    if several and held_out is None:
         raise OptionError(
-            f"A path has one shrinkage, got {named('shrinkage', repr(how.shrinkage))}. prune() and "
-            "the estimators choose from several."
+            f"Without validation rows a path has one shrinkage, got "
+            f"{named('shrinkage', repr(how.shrinkage))}: give {{X_val}} and {{y_val}}, or one "
+            "number."
         )
     with np.errstate(under="ignore"):
-        source, how = open_model(model, X, how, max_depth)
+        source, how = open_model(model, X, how, max_depth, format)
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
         del X
-        held_rows = None if held_out is None else held_out.routed(source, how.n_jobs)
-        solver = Solver(rows.problem(how.n_jobs), how, max_trees)
-        if given is not None:
-            points = solver.path(given)
-        else:
-            points = whole_path(solver, n_alphas, held_rows)
-            points += full_model(solver, points)
-        del solver
-        validation = None if held_rows is None else validate(held_rows, points)
-        return PruningPath(source, tuple(points), validation)
+        validation_rows = None if held_out is None else held_out.routed(source, how.n_jobs)
+        points: list[Point] = []
+        last: list[Point] = []
+        for solver in solvers(rows, how, max_trees, choosing=several):
+            if given is not None:
+                points += solver.path(given)
+            else:
+                found, last = whole_path(solver, n_alphas, validation_rows)
+                points += found
+            del solver  # what it takes must be gone before the next one begins
+        points += last
+        parts = [] if validation_rows is None else [validate(validation_rows, points)]
+        return PruningPath.joined(source, points, parts)

@@ -35,6 +35,7 @@ NamedWeighting = Literal["node", "depth"]
 Weighting: TypeAlias = "NamedWeighting | ArrayLike"
 LocalSearch = Literal["random", "correlated"]
 SubsetSolver = Literal["heuristic", "scip", "gurobi"]
+Format = Literal["joblib", "pkl", "pickle", "skops", "json", "ubj", "txt", "cbm", "npz"]
 
 SHRINKAGES = (100.0, 10.0, 1000.0)
 """What shrinkage is chosen from; the first where there is nothing to choose by."""
@@ -119,6 +120,17 @@ class Size:
         ),
     ] = None
     max_bytes: Annotated[int | None, About("Size of the file at most.", group=SIZE, least=1)] = None
+    format: Annotated[
+        Format | None,
+        About(
+            "Format of the file that {max_bytes} counts, by its ending.",
+            'Any that the model can be written in: "json", "ubj" (XGBoost), "txt" (LightGBM), '
+            '"cbm", "json" (CatBoost), "skops" (scikit-learn), "joblib", "pkl" (any), "npz" (a '
+            "``Forest``).",
+            unset="that of the file which the model was read from, else joblib",
+            group=SIZE,
+        ),
+    ] = None
     max_depth: Annotated[
         int | None,
         About("Depth of every tree at most; goes with all the others.", group=SIZE, least=1),
@@ -135,6 +147,19 @@ class Size:
             "The smallest model that loses no more R squared than this on validation rows.",
             group=SIZE,
             least=0,
+        ),
+    ] = None
+    confidence: Annotated[
+        float | None,
+        About(
+            "How sure, from 0.5 to below 1, validation rows must make that {tolerance} is kept to.",
+            "With 0.95, a model is good enough if the loss of R squared on validation rows, plus "
+            "1.64 of its standard errors, is within {tolerance}: the upper end of a one-sided "
+            "confidence interval. It is the standard error of the difference between both models "
+            "on the same rows.",
+            unset="0.5, the loss as measured",
+            group=SIZE,
+            least=0.5,
         ),
     ] = None
     one_standard_error: Annotated[
@@ -277,7 +302,7 @@ class Options:
             require("weighting", self.weighting, listed, partial(_is_among, known))
         require_number("alpha2", self.alpha2)
         for shrinkage in self.shrinkages:
-            require("shrinkage", shrinkage, "a finite number, not negative, or a list", _is_number)
+            require("shrinkage", shrinkage, "a finite number, not negative, or a list", is_number)
         if not self.shrinkages:
             raise OptionError("{shrinkage} must be a number, or a list of at least one; got none.")
         self._check_rule()
@@ -379,7 +404,7 @@ def require(name: str, value: Any, required: str, holds: Callable[[Any], bool]) 
 
 def require_number(name: str, value: Any) -> None:
     """Raise an error unless `value` is a finite number, not negative."""
-    require(name, value, "a finite number, not negative", _is_number)
+    require(name, value, "a finite number, not negative", is_number)
 
 
 def require_count(name: str, value: Any, least: int, why: str = "") -> None:
@@ -397,7 +422,13 @@ def require_flag(name: str, value: Any, *, or_none: bool = False) -> None:
 
 def require_share(name: str, value: Any) -> None:
     """Raise an error unless `value` is a number between 0 and 1."""
-    require(name, value, "a number between 0 and 1", lambda v: _is_number(v) and 0.0 < v < 1.0)
+    require(name, value, "a number between 0 and 1", lambda v: is_number(v) and 0.0 < v < 1.0)
+
+
+def require_choice(name: str, value: Any) -> None:
+    """Raise an error unless `value` is one of those that the type of an option lists."""
+    allowed = choices(get_args(TABLE[name].type)[0])
+    require(name, value, " or ".join(map(repr, allowed)), partial(_is_among, allowed))
 
 
 def _is_among(allowed: tuple[Any, ...], value: Any) -> bool:
@@ -409,14 +440,15 @@ def _is_among(allowed: tuple[Any, ...], value: Any) -> bool:
     return (value is None or isinstance(value, str)) and value in allowed
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether `value` is a finite number, not negative."""
     # numpy's truth values are not registered as numbers, Python's are.
     is_real = isinstance(value, Real) and not isinstance(value, bool)
     return is_real and 0.0 <= float(value) < float("inf")
 
 
 def _is_positive(value: Any) -> bool:
-    return _is_number(value) and value > 0
+    return is_number(value) and value > 0
 
 
 def _is_count(least: int, value: Any) -> bool:

@@ -43,7 +43,7 @@ def test_report_without_a_model(size, shop, tmp_path):
     titled = ["report", *args, "--n-alphas", 12, "--out", page, "--title", "Sums & <sums>"]
     document = json.loads(succeeds(*titled, "--json").stdout)
     assert list(tmp_path.iterdir()) == [page]
-    args += [] if "--alpha" in size else ["--n-alphas", 12]
+    args += ["--n-alphas", 12]
     pruned = json.loads(succeeds("prune", *args, "--out", tmp_path / "s.npz", "--json").stdout)
     assert document["small"]["nodes"] == pruned["small"]["nodes"]
     assert document["small"]["bytes"] == pruned["small"]["bytes"]

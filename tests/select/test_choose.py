@@ -108,9 +108,9 @@ def test_a_budget_is_refined_without_building_forests(monkeypatch):
     built = []
     original = fp.PrunedForest.of.__func__
 
-    def counted(cls, source, point):
+    def counted(cls, source, point, *place):
         built.append(point.n_nodes)
-        return original(cls, source, point)
+        return original(cls, source, point, *place)
 
     monkeypatch.setattr(fp.PrunedForest, "of", classmethod(counted))
     small = fp.prune(model, X, Y, max_nodes=60, n_alphas=10, **VALIDATION)

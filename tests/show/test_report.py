@@ -105,7 +105,8 @@ def test_formulas_are_exact_and_shrinkages_told(tmp_path, data):
     text = written(tmp_path, path, place)
     assert path[place].to_formula() in html.unescape(text)
     points = data_in(text)["path"]["points"]
-    assert {point["shrinkage"] for point in points} == {10.0, 100.0, 1000.0}
+    assert {point["shrinkage"] for point in points[:-1]} == {10.0, 100.0, 1000.0}
+    assert points[-1]["shrinkage"] is None  # the full model
     assert points[place]["shrinkage"] == path[place].report["shrinkage"]
     assert (
         "one path for each shrinkage of the leaves' new values (10, 100, 1000)" in Page(text).text

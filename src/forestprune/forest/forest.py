@@ -132,7 +132,9 @@ class Forest(Shape):
             ExtraTrees, Bagging over trees, GradientBoosting and HistGradientBoosting of
             scikit-learn; XGBRegressor, XGBRFRegressor and Booster of XGBoost; LGBMRegressor and
             Booster of LightGBM; CatBoostRegressor and CatBoost. Early-stopped models are read as
-            their `predict` uses them by default.
+            their `predict` uses them by default. Of a Pipeline that ends in one of these, the
+            forest at its end: it takes rows as they are after the other steps,
+            ``pipeline[:-1].transform(X)``, and its `column_names` are those that these steps give.
 
         Examples
         --------
@@ -237,6 +239,12 @@ class Forest(Shape):
     def feature_names(self) -> tuple[str, ...] | None:
         """Column names seen at training, if there were any."""
         return self.input.feature_names
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """What columns are called where they are shown; x0, x1 and so on if nobody named them."""
+        names = self.input.feature_names or self.input.display_names
+        return names or tuple(f"x{column}" for column in range(self.n_features))
 
     @property
     def scaled_value(self) -> NDArray[np.float64]:

@@ -1,12 +1,12 @@
 """From what is asked for to the point that is taken, and to those it was chosen from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.forest.constraints import require_no_constraint
@@ -14,12 +14,11 @@ from forestprune.interop.source import Source
 from forestprune.options import Options, require_count, require_number
 from forestprune.polish.subset.exact import check_solver
 from forestprune.select.budget import Budget, check_quality
-from forestprune.select.choice import lowest_score
 from forestprune.select.ending import Ending, Falling
 from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.routed import HeldOut, RoutedRows
 from forestprune.select.solver import RULES, Solver
-from forestprune.select.validation import Scorer, Validation, validate
+from forestprune.select.validation import Scorer, Validation, ValidationScore, validate
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
 from forestprune.system.progress import track
@@ -39,8 +38,10 @@ class Wanted:
     alpha: float | None = None
     budget: Budget = field(default_factory=Budget)
     max_depth: int | None = None
+    format: str | None = None
     tolerance: float | None = None
     one_standard_error: bool = False
+    confidence: float | None = None
     n_alphas: int = 100
     whole: bool = False
 
@@ -48,7 +49,14 @@ class Wanted:
         require_count("n_alphas", self.n_alphas, 1)
         require_count("max_depth", self.max_depth, 1)
         require_number("alpha", 1.0 if self.alpha is None else self.alpha)
-        check_quality(self.tolerance, self.one_standard_error)
+        check_quality(self.tolerance, self.one_standard_error, self.confidence)
+
+    @property
+    def good(self) -> Callable[[ValidationScore], bool] | None:
+        """What tells whether a model is good enough; None if no tolerance is given."""
+        if self.tolerance is None:
+            return None
+        return lambda score: score.within(self.tolerance or 0.0, self.confidence)
 
     @property
     def by_quality(self) -> bool:
@@ -96,13 +104,17 @@ class Wanted:
 
 
 def open_model(
-    model: Any, X: Any, options: Options, max_depth: int | None = None
+    model: Any,
+    X: Any,
+    options: Options,
+    max_depth: int | None = None,
+    format: str | None = None,  # noqa: A002
 ) -> tuple[Source, Options]:
     """Read a model for the rows of `X`, cut it, and fit the options to what is left."""
     require_count("max_depth", max_depth, 1)
     if options.polish == "subset":
         check_solver(options.solver)
-    source = Source.of(model)
+    source = Source.of(model).written_as(format)
     if options.polish == "subset":
         other = "Use {polish='ridge'} or {polish='leaf'}."
         require_no_constraint(source.forest, "{polish='subset'}", other)
@@ -132,7 +144,7 @@ def choose(
 ) -> tuple[PruningPath, int]:
     """Return all points that were looked at, as a path, and the place of the one to take."""
     wanted.check(options, None if held_out is None else "X_val")
-    source, options = open_model(model, X, options, wanted.max_depth)
+    source, options = open_model(model, X, options, wanted.max_depth, wanted.format)
     rows = RoutedRows.of(source, X, y, sample_weight, options.n_jobs)
     del X  # which the caller may have handed over: only the leaves that rows end in count now
     validation_rows = None if held_out is None else held_out.routed(source, options.n_jobs)
@@ -182,9 +194,6 @@ class _Search:
         """Find the points of a path, and points beside it."""
         wanted, budget, source, rows = self._wanted, self._wanted.budget, self._source, self._rows
         scorer = None if rows is None or solver.rule.searches else Scorer(rows)
-        target = None
-        if scorer is not None and wanted.tolerance is not None:
-            target = lowest_score(scorer.full, wanted.tolerance)
         grid = solver.grid(wanted.n_alphas)
         ending = Ending(
             n_grid=grid.size,
@@ -192,7 +201,7 @@ class _Search:
             max_nodes=self._most_nodes,
             fits=partial(keeps_to, source, budget) if budget else None,
             scorer=scorer,
-            target=target,
+            good=wanted.good,
             hasty=True,
         )
         found = solver.path(Falling(grid), ending)
@@ -202,18 +211,22 @@ class _Search:
             path = PruningPath(source, tuple(found), known[0] if known else None)
             chosen = path.choose(budget, None, False, path.validation)
             further = _further_points(path, chosen, budget, solver)
-        elif scorer is not None and target is not None and known[0].scores[-1] >= target:
-            further = self._smaller(solver, found, scorer, target)
+        elif scorer is not None and wanted.good is not None and wanted.good(known[0].at(-1)):
+            further = self._smaller(solver, found, scorer, wanted.good)
         if further and rows is not None:
             known.append(validate(rows, further))
         self._candidates += found + further
         self._known += known
-        self._full = full_model(solver, self._candidates)
+        self._full = _full_model(solver, self._candidates)
         if wanted.whole:
             self._beyond += _rest_of_path(solver, grid, found[-1])
 
     def _smaller(
-        self, solver: Solver, found: list[Point], scorer: Scorer, target: float
+        self,
+        solver: Solver,
+        found: list[Point],
+        scorer: Scorer,
+        good: Callable[[ValidationScore], bool],
     ) -> list[Point]:
         """Return points before the first that is good enough, if that took a large step."""
         last = found[-1]
@@ -222,7 +235,7 @@ class _Search:
         self._most_nodes = last.n_nodes if limit is None else min(limit, last.n_nodes)
         if len(found) < 2 or last.n_nodes <= LARGE_STEP * found[-2].n_nodes:
             return []
-        return solver.refine(found[-2], last, lambda point: scorer.add(point) < target)
+        return solver.refine(found[-2], last, lambda point: not good(scorer.add(point)))
 
     def chosen(self) -> tuple[PruningPath, int]:
         """Return all points as a path, and the place of the one to take."""
@@ -233,35 +246,49 @@ class _Search:
         n_candidates, points = len(points), points + self._beyond
         validation = Validation.joined(parts) if parts else None
         path = PruningPath(self._source, tuple(points), validation)
-        quality = wanted.tolerance, wanted.one_standard_error
-        taken = path[:n_candidates].choose(wanted.budget, *quality)
-        order = np.argsort([-point.alpha for point in points], kind="stable")
-        return path.take(order), int(np.flatnonzero(order == taken)[0])
+        candidates = path[:n_candidates]
+        taken = candidates.choose(
+            wanted.budget,
+            wanted.tolerance,
+            wanted.one_standard_error,
+            candidates.validation,
+            wanted.confidence,
+        )
+        point = points[taken]
+        path = PruningPath.joined(self._source, points, parts)
+        return path, next(place for place, each in enumerate(path.points) if each is point)
 
 
 def _rest_of_path(solver: Solver, grid: NDArray[np.float64], last: Point) -> list[Point]:
     """Return what follows the last point of a path, to look at."""
-    rest = grid[grid < last.alpha]
     if not last.alpha > 0.0 or solver.rule.is_full():
         return []
     solver.rule.move_to(last)
-    ending = Ending(n_grid=rest.size, n_nodes=solver.problem.encoding.forest.n_nodes)
-    step = Falling(grid, after=last.alpha)
-    return solver.path(step, ending)
+    return solver.path(Falling(grid, below=last.alpha), _unhurried(solver, grid[grid < last.alpha]))
 
 
-def whole_path(solver: Solver, n_alphas: int, validation_rows: RoutedRows | None) -> list[Point]:
-    """Return a path from nothing kept to where going on does not pay."""
-    grid, forest = solver.grid(n_alphas), solver.problem.encoding.forest
-    scores = validation_rows is not None and not solver.rule.searches
-    scorer = Scorer(validation_rows) if scores and validation_rows is not None else None
-    return solver.path(
-        Falling(grid), Ending(n_grid=grid.size, n_nodes=forest.n_nodes, scorer=scorer)
-    )
+def _unhurried(solver: Solver, grid: NDArray[np.float64], scorer: Scorer | None = None) -> Ending:
+    """Return where a path ends if it is there to be looked at."""
+    n_nodes = solver.problem.encoding.forest.n_nodes
+    return Ending(n_grid=grid.size, n_nodes=n_nodes, scorer=scorer)
 
 
-def full_model(solver: Solver, points: Sequence[Point]) -> list[Point]:
-    """Return the full model as the last candidate, unless a path has come to it by itself.
+def whole_path(
+    solver: Solver, n_alphas: int, validation_rows: RoutedRows | None
+) -> tuple[list[Point], list[Point]]:
+    """Return a path from nothing kept to where going on does not pay, and the full model.
+
+    The latter unless the path has come to it by itself.
+    """
+    grid = solver.grid(n_alphas)
+    scored = validation_rows is not None and not solver.rule.searches
+    scorer = Scorer(validation_rows) if scored and validation_rows is not None else None
+    points = solver.path(Falling(grid), _unhurried(solver, grid, scorer))
+    return points, _full_model(solver, points)
+
+
+def _full_model(solver: Solver, points: Sequence[Point]) -> list[Point]:
+    """Return the full model as the last candidate, unless it is among some points.
 
     A best subset is of a given size, so that the full model is none of its candidates.
     """

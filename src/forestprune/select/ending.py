@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.select.validation import Scorer
+from forestprune.select.validation import Scorer, ValidationScore
 from forestprune.solve.point import Point
 
 PAYS = 0.01
@@ -29,15 +29,20 @@ class Falling:
     ----------
     grid : float64 array
         Falling.
+    below : float
+        Larger ones, and this one, are left out.
     """
 
-    def __init__(self, grid: NDArray[np.float64]) -> None:
-        self._grid = grid
+    def __init__(self, grid: NDArray[np.float64], below: float = np.inf) -> None:
+        self._grid, self._below = grid, below
 
     def __len__(self) -> int:
-        return self._grid.size
+        return int(np.count_nonzero(self._grid < self._below))
 
     def __iter__(self) -> Iterator[float]:
+        return (alpha for alpha in self._all() if alpha < self._below)
+
+    def _all(self) -> Iterator[float]:
         grid = self._grid
         yield from grid.tolist()
         alpha = float(grid[-1])
@@ -67,8 +72,9 @@ class Ending:
         Tells whether a point keeps to a budget. Beyond the grid, the path ends if one does not.
     scorer : Scorer or None
         Scores points on validation rows. Once a path is past its best, it ends.
-    target : float or None
-        A score that is good enough: the path ends with the first point that has it.
+    good : function or None
+        Tells whether a score is good enough: the path ends with the first point that has such a
+        one.
     hasty : bool
         Whether a path that is past its best ends within the grid, too.
     """
@@ -78,7 +84,7 @@ class Ending:
     max_nodes: int | None = None
     fits: Callable[[Point], bool] | None = None
     scorer: Scorer | None = None
-    target: float | None = None
+    good: Callable[[ValidationScore], bool] | None = None
     hasty: bool = False
     _seen: int = 0
     _best: Point | None = field(default=None, repr=False)
@@ -89,10 +95,10 @@ class Ending:
         self._seen += 1
         in_grid = self._seen < self.n_grid
         if self.scorer is not None:
-            score = self.scorer.add(point)
-            if self.target is not None and score >= self.target:
+            found = self.scorer.add(point)
+            if self.good is not None and self.good(found):
                 return True
-            if self._past_best(point, score) and (self.hasty or not in_grid):
+            if self._past_best(point, found) and (self.hasty or not in_grid):
                 return True
         if self.max_nodes is not None and point.n_nodes > self.max_nodes:
             return True
@@ -102,13 +108,12 @@ class Ending:
             return True
         return point.alpha <= max(PAYS * point.loss, LEAST)
 
-    def _past_best(self, point: Point, score: float) -> bool:
+    def _past_best(self, point: Point, found: ValidationScore) -> bool:
         """Tell whether points have grown twice as large as the best, and are no better."""
-        if self._best is None or score > self._highest:
-            self._best, self._highest = point, score
-        best, full = self._best, self.scorer.full if self.scorer else np.inf
+        if self._best is None or found.score > self._highest:
+            self._best, self._highest = point, found.score
         return (
-            self._highest >= full
-            and PATIENCE * point.alpha < best.alpha
-            and point.n_nodes > 2 * best.n_nodes
+            self._highest >= found.full_score
+            and PATIENCE * point.alpha < self._best.alpha
+            and point.n_nodes > 2 * self._best.n_nodes
         )

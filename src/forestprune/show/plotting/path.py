@@ -116,6 +116,8 @@ def place_of(path: PruningPath, pick: Pick) -> int:
     """Return the place of a pick in a path."""
     if not isinstance(pick, PrunedForest):
         return range(len(path))[operator.index(pick)]
+    if pick.path is path and pick.index is not None:
+        return pick.index
     same = [
         index
         for index, point in enumerate(path.points)
