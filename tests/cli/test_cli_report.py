@@ -67,6 +67,24 @@ def test_report_of_an_alpha_that_rows_score(shop, tmp_path):
     assert scored == pytest.approx(document["small"]["r_squared"])
 
 
+def test_errors_are_told_in_the_units_of_the_target(shop, tmp_path):
+    pytest.importorskip("jinja2")
+    page = tmp_path / "report.html"
+    rows = [shop / RF, shop / "rows.csv", "--max-nodes", 15, "--n-alphas", 8, "--out", page]
+    document = json.loads(succeeds("report", *rows, "--target", "y", "--json").stdout)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"))[1])["path"]
+    place = {mark["name"]: mark["place"] for mark in data["marks"]}["this model"]
+    small, full = data["points"][place], data["full"]
+    unexplained = [1 - document[name]["r_squared"] for name in ("small", "full")]
+    ratio = (unexplained[0] / unexplained[1]) ** 0.5
+    assert small["rmse"] / full["rmse"] == pytest.approx(ratio)
+    assert 0 < small["mae"] <= small["rmse"]
+    assert not data["units_further"]
+    succeeds("report", *rows, "--no-target", "--force")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"))[1])["path"]
+    assert data["full"]["rmse"] is None
+
+
 def test_wrong_calls_for_a_report(shop, tmp_path, monkeypatch):
     rows = [shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
     fails(tmp_path, "report", *rows, match="Missing option '--out'", code=2)

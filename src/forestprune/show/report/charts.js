@@ -76,11 +76,12 @@ const charts = (() => {
   }
 
   // Errors of good models would all lie on the axis if the constant's were drawn to the same scale.
-  function errorScale(errors, bottom, top) {
+  function errorScale(errors, edges, bottom, top) {
     const low = Math.min(...errors), high = Math.max(...errors);
-    if (low > 0 && high > 8 * low) return logScale(low / 1.15, high * 1.1, bottom, top);
-    const room = 0.07 * (high - low || Math.abs(high) || 1);
-    return linearScale(low - room, high + room, bottom, top, 6);
+    if (low > 0 && high > 8 * low) return logScale(low / 1.25, high * 1.15, bottom, top);
+    const least = Math.min(low, ...edges), most = Math.max(high, ...edges);
+    const room = 0.04 * (most - least || Math.abs(most) || 1);
+    return linearScale(least - room, most + room, bottom, top, 7);
   }
 
   // A constant has no nodes, and a logarithmic axis no place for that: it has its own, left of it.
@@ -99,7 +100,8 @@ const charts = (() => {
     const top = 12, bottom = height - 50, right = width - 16;
     const errors = [...points, full].map((point) => point.error).filter((error) => error !== null);
     const spread = line.map((i) => points[i]).filter((point) => point.standard_error !== null);
-    const y = errorScale([...errors, ...spread.map((p) => p.error + p.standard_error)], bottom, top);
+    const edges = spread.flatMap((p) => [p.error - p.standard_error, p.error + p.standard_error]);
+    const y = errorScale(errors, edges, bottom, top);
     const left = leftOf(y.ticks.map(spelled));
     const x = nodeScale([...points, full].map((point) => point.nodes), left, right);
 

@@ -26,9 +26,8 @@
   // tells as well: both models are over the same variance.
   function change(point) {
     if (point === path.full) return "–";
-    const [mine, full] = path.full.rmse === null ? [point.error, path.full.error].map((x) => (x === null ? 0 : Math.sqrt(Math.max(x, 0)))) : [point.rmse, path.full.rmse];
-    if (!full) return "–";
-    const percent = 100 * (mine / full - 1);
+    const ratio = path.full.rmse === null ? Math.sqrt(point.error / path.full.error) : point.rmse / path.full.rmse;
+    const percent = 100 * (ratio - 1);
     return `${percent >= 0 ? "+" : ""}${fixed(percent, 1)} %`;
   }
 
@@ -45,7 +44,7 @@
     ["error, 1\u00a0−\u00a0R²", (p) => digits(p.error)],
     ...(path.held_out ? [["± standard error", (p) => digits(p.standard_error ?? null)]] : []),
     ...(path.full.rmse === null ? [] : [[`RMSE${where}`, (p) => digits(p.rmse)], [`MAE${where}`, (p) => digits(p.mae)]]),
-    ...(path.held_out || path.full.rmse !== null ? [["RMSE, against full", change]] : []),
+    ...((path.full.rmse ?? path.full.error) ? [["RMSE, against full", change]] : []),
   ];
 
   function element(tag, text, parent, role) {
