@@ -99,6 +99,20 @@ def test_errors_are_told_in_the_units_of_y(tmp_path, path, data):
         assert [point["rmse"], point["mae"]] == pytest.approx(expected)
 
 
+def test_headline_is_the_change_in_rmse(path, data):
+    *_, X_test, y_test = data
+    full = path.source.forest.to_native()
+    rmse = [in_units(model, X_test, y_test)[0] for model in (full, path[10])]
+    told = summarise(path, 10, About(), X_test, y_test)["error"]
+    assert told["change"] == pytest.approx(rmse[1] / rmse[0] - 1)
+    validation = path.validation
+    ratio = (1 - validation.scores[10]) / (1 - validation.full)
+    told = summarise(path, 10, About())["error"]
+    assert told["change"] == pytest.approx(ratio**0.5 - 1)
+    unknown = summarise(replace(path, validation=None), 10, About())["error"]
+    assert unknown["change"] is None
+
+
 def test_without_a_target_in_its_units_no_such_error_is_told(tmp_path, path, data):
     X, y, *_ = data
     both = np.column_stack([y, 1000 * y])

@@ -102,10 +102,7 @@ def summarise(
         },
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
-        "error": {
-            **_error(path, place, small, about, X, y, sample_weight),
-            **_error_in_units(units, place),
-        },
+        "error": _with_units(_error(path, place, small, about, X, y, sample_weight), units, place),
         "path": {**tradeoff(path, place, about.call, units), "units_further": further},
         "depths": {  # trees that are gone have depth 0
             "before": np.bincount(full.depths, minlength=full.max_depth + 1).tolist(),
@@ -163,11 +160,18 @@ def _error(
     return {"on": about.held_out, "full": validation.full, "small": scored, **result}
 
 
-def _error_in_units(units: ErrorsInUnits | None, place: int) -> dict[str, Any]:
-    if units is None:
-        return {"units": None}
-    of_both = {"full": units.full, "small": units.points[place]}
-    return {"units": {name: asdict(errors) for name, errors in of_both.items()}}
+def _with_units(error: dict[str, Any], units: ErrorsInUnits | None, place: int) -> dict[str, Any]:
+    """Add errors in the units of y, and how much larger the small model's RMSE is, if known."""
+    if units is not None:
+        of_both = {"full": units.full, "small": units.points[place]}
+        told = {name: asdict(errors) for name, errors in of_both.items()}
+        full, small = units.full.rmse, units.points[place].rmse
+        return {**error, "units": told, "change": small / full - 1.0 if full else None}
+    full, change = error["full"], None
+    if full is not None and full < 1.0:
+        # Both squared errors are over the same variance.
+        change = ((1.0 - error["small"]) / (1.0 - full)) ** 0.5 - 1.0
+    return {**error, "units": None, "change": change}
 
 
 def _text(small: PrunedForest, write: Any, limit: int) -> str | None:
