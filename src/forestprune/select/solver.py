@@ -85,7 +85,7 @@ class Solver:
         With `max_nodes`, end once a solution has more: those that follow will have more still.
         """
         points: list[Point] = []
-        for alpha in track(alphas, "pruning", alphas.size):
+        for alpha in track(alphas, "pruning", alphas.size, power=2.0):
             points.append(self._descend(float(alpha), on_path=True))
             too_large = max_nodes is not None and points[-1].n_nodes > max_nodes
             if self.rule.is_full() or too_large:
