@@ -1,5 +1,7 @@
 """prune() and prune_path(): a fitted model in, one pruned model or a path of them out."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

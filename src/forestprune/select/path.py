@@ -1,5 +1,7 @@
 """The trade-off between size and error: pruned forests for falling alphas, and choosing one."""
 
+from __future__ import annotations
+
 import operator
 import os
 from collections.abc import Iterator
@@ -203,7 +205,7 @@ class PruningPath:
         write_path(path, self.source, self.points, self.validation)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "PruningPath":
+    def load(cls, path: str | os.PathLike[str]) -> PruningPath:
         """Read a path that :meth:`save` wrote. Reading runs no code from the file."""
         return cls(*read_path(path))
 

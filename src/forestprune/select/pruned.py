@@ -1,5 +1,7 @@
 """What pruning returns: a small forest that is still a model of the original's class."""
 
+from __future__ import annotations
+
 import io
 import tempfile
 from dataclasses import dataclass, field, replace
@@ -58,7 +60,7 @@ class PrunedForest:
     ending: str = ".joblib"
 
     @classmethod
-    def of(cls, source: Source, point: Point) -> "PrunedForest":
+    def of(cls, source: Source, point: Point) -> PrunedForest:
         """Cut and weight the trees of `source` as `point` says."""
         return cls(
             forest=_small(source.forest, point),
