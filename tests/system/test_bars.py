@@ -18,7 +18,8 @@ def notebook(monkeypatch):
     """Let a kernel run this, as it seems; return what the browser is told: (how, name, data)."""
     told = []
     ipython, displays = types.ModuleType("IPython"), types.ModuleType("IPython.display")
-    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    shell = types.SimpleNamespace(kernel=object(), execution_count=7)
+    ipython.get_ipython = lambda: shell
     ipython.display = displays
 
     def teller(how):
@@ -31,6 +32,7 @@ def notebook(monkeypatch):
     displays.display, displays.update_display = teller("new"), teller("again")
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", displays)
+    monkeypatch.setattr(NotebookBar, "_last", None)
     return told
 
 
@@ -67,6 +69,16 @@ def test_a_notebook_has_one_output_that_is_empty_in_the_end(monkeypatch, noteboo
     assert any("rows < 5: inner, " in each["text/plain"] for each in data)
     assert set(data[-1].values()) == {""}
     assert err.getvalue() == ""
+
+
+def test_a_cell_has_one_output_for_all_it_does(notebook):
+    for cell in (7, 7, 8):
+        sys.modules["IPython"].get_ipython().execution_count = cell
+        bar = NotebookBar()
+        bar.draw("counting", 0.5, "")
+        bar.close()
+    assert [how for how, _, _ in notebook] == ["new", "again", "again", "again", "new", "again"]
+    assert len({name for _, name, _ in notebook}) == 2
 
 
 def test_a_browser_is_not_told_too_often(notebook):

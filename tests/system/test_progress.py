@@ -143,6 +143,18 @@ def test_there_may_be_more_to_do_than_was_guessed_or_less(drawn, nested):
         assert shares[25:] == pytest.approx([0.0, 0.1, 0.2])
 
 
+def test_no_time_is_guessed_while_the_compiler_works(drawn):
+    with progress.bar("pruning", 4) as show:
+        show(2)
+        progress._display.compile(1)
+        progress._display.compile(-1)
+    assert [(text, bool(left)) for text, _, left in drawn[:3]] == [
+        ("pruning", True),
+        ("pruning" + progress.COMPILING, False),
+        ("pruning", True),
+    ]
+
+
 def test_other_threads_show_nothing(monkeypatch):
     terminal = impatient(monkeypatch)
     with progress.bar("here", 1) as show:

@@ -6,7 +6,7 @@ A bar is gone when it is closed.
 import html
 import sys
 import time
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 from uuid import uuid4
 
 EVERY = 0.25
@@ -58,11 +58,17 @@ class NotebookBar:
     """A bar among the outputs of a notebook's cell.
 
     rich would need ipywidgets for that, warns if it is missing, and leaves "Output()" in the file.
-    One output that is drawn anew needs nothing; emptied, it is not seen.
+    One output that is drawn anew needs nothing; emptied, it is not seen. What a cell does next is
+    drawn there as well, so that no empty ones gather.
     """
 
+    class _Output(NamedTuple):
+        cell: object
+        name: str
+
+    _last: ClassVar[_Output | None] = None
+
     def __init__(self) -> None:
-        self._name = f"forestprune-{uuid4().hex}"
         self._drawn: float | None = None
 
     def draw(self, text: str, share: float | None, left: str, *, at_once: bool = False) -> None:
@@ -84,8 +90,12 @@ class NotebookBar:
     def _publish(self, data: dict[str, str]) -> None:
         from IPython.display import display, update_display
 
-        show: Any = display if self._drawn is None else update_display
-        show(data, raw=True, display_id=self._name)
+        cell, last = getattr(_shell(), "execution_count", None), NotebookBar._last
+        show: Any = update_display
+        if last is None or last.cell != cell:
+            show, last = display, NotebookBar._Output(cell, f"forestprune-{uuid4().hex}")
+            NotebookBar._last = last
+        show(data, raw=True, display_id=last.name)
         self._drawn = time.monotonic()
 
 
@@ -98,8 +108,11 @@ def bar_to_look_at() -> type[TerminalBar] | type[NotebookBar] | None:
 
 def _in_notebook() -> bool:
     """Tell whether a kernel of Jupyter runs this; without IPython there is none."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return getattr(shell, "kernel", None) is not None
+    return getattr(_shell(), "kernel", None) is not None
+
+
+def _shell() -> Any:
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def _on_terminal() -> bool:

@@ -37,7 +37,7 @@ class _Display:
         self._furthest = 0.0
         self._thread: int | None = None
         self._compiling = 0
-        self._spent = 0.0
+        self._spent = self._spent_before = 0.0
         self._since = 0.0
         self._said = False
 
@@ -54,7 +54,7 @@ class _Display:
             if self._works:
                 self._works[-1].begin(work)
             else:
-                self._furthest = 0.0
+                self._furthest, self._spent_before = 0.0, self._spent
             self._works.append(work)
 
     def leave(self, work: Work) -> None:
@@ -85,9 +85,12 @@ class _Display:
             share, left = share_done(self._works), ""
             if share is not None:  # it never goes back, nor says that all is done
                 share = self._furthest = min(max(self._furthest, share), 0.99)
-                left = time_left(share, time.monotonic() - self._works[0].begun)
+                # What compiling takes says nothing of the rest.
+                elapsed = time.monotonic() - self._works[0].begun
+                left = time_left(share, elapsed - (self._spent - self._spent_before))
             text = ": ".join(dict.fromkeys((visible[0], visible[-1])))
-            text += COMPILING if self._compiling else ""
+            if self._compiling:
+                text, left = text + COMPILING, ""
             self._bar.draw(text, share, left, at_once=at_once)
 
     def compile(self, step: int) -> None:
