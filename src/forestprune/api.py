@@ -1,5 +1,7 @@
 """prune() and prune_path(): a fitted model in, one pruned model or a path of them out."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -213,15 +215,17 @@ def prune_path(
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
         del X
         validation_rows = None if held_out is None else held_out.routed(source, how.n_jobs)
-        points: list[Point] = []
+        paths: list[list[Point]] = []
         last: list[Point] = []
         for solver in solvers(rows, how, max_trees, choosing=several):
             if given is not None:
-                points += solver.path(given)
+                paths.append(solver.path(given))
             else:
                 found, last = whole_path(solver, n_alphas, validation_rows)
-                points += found
+                paths.append(found)
             del solver  # what it takes must be gone before the next one begins
-        points += last
-        parts = [] if validation_rows is None else [validate(validation_rows, points)]
-        return PruningPath.joined(source, points, parts)
+        paths += [last] if last else []
+        parts = []
+        if validation_rows is not None:
+            parts = [validate(validation_rows, path) for path in paths]
+        return PruningPath.joined(source, [point for path in paths for point in path], parts)

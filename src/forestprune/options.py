@@ -86,7 +86,10 @@ def _spelled(kind: Any) -> list[str]:
 
 
 def _documented(cls: type) -> type:
-    """Add the parameters of a dataclass of options to its docstring."""
+    """Add the parameters of a dataclass of options to its docstring; its signature has types only.
+
+    With all that is said of them, nobody could read what `help` prints.
+    """
     lines = ["", "", "Parameters", "----------"]
     for each in fields(cls):
         kind, text = get_args(each.type)
@@ -99,6 +102,9 @@ def _documented(cls: type) -> type:
         lines.append(f"{each.name} : {' or '.join(filter(None, [', '.join(others), last]))}")
         lines += textwrap.wrap(as_code, 92, initial_indent="    ", subsequent_indent="    ")
     cls.__doc__ = f"{cls.__doc__}{textwrap.indent(chr(10).join(lines), '    ').rstrip()}\n    "
+    types = {each.name: get_args(each.type)[0] for each in fields(cls)}
+    types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in types.items()}
+    cast(Any, cls).__init__.__annotations__ = types | {"return": None}
     return cls
 
 

@@ -1,5 +1,7 @@
 """A forest pruned as much as cross-validation says."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,7 +123,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "ForestPruneRegressorCV":
+    ) -> ForestPruneRegressorCV:
         """Fit the forest, if it is not fitted, choose alpha by cross-validation, and prune.
 
         Parameters

@@ -105,7 +105,7 @@ class Solver:
         that search, `ends` sees points before neighbours are compared, and before polishing.
         """
         points: list[Point] = []
-        for alpha in track(alphas, "pruning", len(alphas)):
+        for alpha in track(alphas, "pruning", len(alphas), power=2.0):
             point = self._descend(float(alpha), on_path=True)
             points.append(point if self.rule.searches else self._finished(point))
             if self.rule.is_full() or (ends is not None and ends(points[-1])):

@@ -1,5 +1,7 @@
 """Which features are used, before and after."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,12 +21,12 @@ LETTERS = 34
 
 def plot_importance(
     small: Any,
-    ax: "Axes | None" = None,
+    ax: Axes | None = None,
     *,
     before: Any = None,
     by: Literal["splits", "gain"] = "splits",
     top: int = 15,
-) -> "Axes":
+) -> Axes:
     """Draw how much each feature is used, after pruning and before, as shares of all use.
 
     Bars are labelled with their shares in per cent, as the axis is; for splits the legend tells how
