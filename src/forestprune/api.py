@@ -224,7 +224,7 @@ def prune_path(
                 found, last = whole_path(solver, n_alphas, validation_rows)
                 paths.append(found)
             del solver  # what it takes must be gone before the next one begins
-        paths += [last] if last else []
+        paths[-1] += last
         parts = []
         if validation_rows is not None:
             parts = [validate(validation_rows, path) for path in paths]

@@ -118,15 +118,15 @@ def test_without_a_target_in_its_units_no_such_error_is_told(tmp_path, path, dat
     both = np.column_stack([y, 1000 * y])
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, both)
     two = fp.prune_path(model, X, both, n_alphas=5)
-    for text in (written(tmp_path, two, 4, X=X, y=both), written(tmp_path, path, 4, X=X)):
+    own = fp.prune_path(path.source.forest, X, n_alphas=5, X_val=X)
+    for text in (written(tmp_path, two, 4, X=X, y=both), written(tmp_path, own, 4, X=X)):
         assert data_in(text)["path"]["full"]["rmse"] is None
         assert "MAE" not in Page(text).text
 
 
 def test_errors_on_the_rows_of_the_path_are_told_in_units_too(path, data):
     _, _, X_val, y_val, *_ = data
-    about = About(rows=HeldOut(X_val, y_val, None))
-    summary = summarise(path, 10, about)
+    summary = summarise(path, 10, About())
     expected = in_units(path[10], X_val, y_val)
     told = summary["error"]["units"]["small"]
     assert [told["rmse"], told["mae"]] == pytest.approx(expected)

@@ -91,7 +91,7 @@ def summarise(
     model_class = type(natives["full"]).__name__
     further = X is not None and y is not None
     measured = HeldOut(X, y, sample_weight) if further else about.rows
-    units = None if measured is None else errors_in_units(path, measured)
+    units = errors_in_units(path, measured)
     return {
         "title": about.title or f"{model_class}, made small",
         "model": {

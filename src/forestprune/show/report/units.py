@@ -2,14 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from forestprune.forest.checks import seal
-from forestprune.rows.trees import read_trees
 from forestprune.select.path import PruningPath
-from forestprune.select.routed import HeldOut, RoutedRows
-from forestprune.solve.contributions import Predictions
+from forestprune.select.routed import HeldOut
+from forestprune.select.validation import validate
 
 
 @dataclass(frozen=True)
@@ -28,24 +23,23 @@ class ErrorsInUnits:
     points: tuple[Errors, ...]
 
 
-def errors_in_units(path: PruningPath, rows: HeldOut) -> ErrorsInUnits | None:
-    """Return errors in the units of the target; None if there are none to speak of.
+def errors_in_units(path: PruningPath, rows: HeldOut | None) -> ErrorsInUnits | None:
+    """Return errors in the units of the target, on some rows or those that the path was chosen by.
 
-    That is so without a target, and with several, which may be in different units. What trees add
-    up to if not y, such as its logarithm, is in other units, and y is refused for it.
+    None if there are none to speak of: without a target, and with several, which may be in
+    different units. What trees add up to if not y, such as its logarithm, is in other units, and y
+    is refused for it.
     """
-    if rows.y is None or path.source.original.n_outputs > 1:
+    if path.source.original.n_outputs > 1:
         return None
-    routed = rows.routed(path.source, None)
-    trees = read_trees(path.source.forest, seal(np.empty(0)))
-    predictions, points = Predictions(routed.encoding, trees), []
-    for point in path.points:
-        predictions.move_to(point)
-        points.append(_errors(routed, predictions.values + point.intercept[:, np.newaxis]))
-    return ErrorsInUnits(_errors(routed, routed.full), tuple(points))
-
-
-def _errors(rows: RoutedRows, predicted: NDArray[np.float64]) -> Errors:
-    distance, weights = np.abs(rows.target - predicted)[0], rows.sample_weight
-    squared, absolute = (float(np.average(distance**p, weights=weights)) for p in (2, 1))
-    return Errors(squared**0.5, absolute)
+    validation = path.validation
+    if rows is not None:
+        validation = validate(rows.routed(path.source, None), path.points)
+    if validation is None:
+        return None
+    rmse, mae = validation.rmse, validation.mae
+    full_rmse, full_mae = validation.full_rmse, validation.full_mae
+    if rmse is None or mae is None or full_rmse is None or full_mae is None:
+        return None
+    points = (Errors(float(r), float(m)) for r, m in zip(rmse, mae, strict=True))
+    return ErrorsInUnits(Errors(full_rmse, full_mae), tuple(points))
