@@ -211,10 +211,12 @@ class _Search:
             path = PruningPath(source, tuple(found), known[0] if known else None)
             chosen = path.choose(budget, None, False, path.validation)
             further = _further_points(path, chosen, budget, solver)
+            if further and rows is not None:
+                further, scores = _no_better_than_next(path, chosen, budget, rows, further)
+                known.append(scores)
         elif scorer is not None and wanted.good is not None and wanted.good(known[0].at(-1)):
-            further = self._smaller(solver, found, scorer, wanted.good)
-        if further and rows is not None:
-            known.append(validate(rows, further))
+            further, scores = self._smaller(solver, found, scorer, wanted.good)
+            known.append(scores)
         self._candidates += found + further
         self._known += known
         self._full = _full_model(solver, self._candidates)
@@ -227,15 +229,15 @@ class _Search:
         found: list[Point],
         scorer: Scorer,
         good: Callable[[ValidationScore], bool],
-    ) -> list[Point]:
+    ) -> tuple[list[Point], Validation]:
         """Return points before the first that is good enough, if that took a large step."""
-        last = found[-1]
+        last, further = found[-1], []
         # What is larger than this is not wanted: other paths need not go there.
         limit = self._most_nodes
         self._most_nodes = last.n_nodes if limit is None else min(limit, last.n_nodes)
-        if len(found) < 2 or last.n_nodes <= LARGE_STEP * found[-2].n_nodes:
-            return []
-        return solver.refine(found[-2], last, lambda point: not good(scorer.add(point)))
+        if len(found) > 1 and last.n_nodes > LARGE_STEP * found[-2].n_nodes:
+            further = solver.refine(found[-2], last, lambda point: not good(scorer.add(point)))
+        return further, scorer.validation().take(slice(len(found), None))
 
     def chosen(self) -> tuple[PruningPath, int]:
         """Return all points as a path, and the place of the one to take."""
@@ -331,6 +333,22 @@ def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solv
     if chosen + 1 < len(path) and not fits(path.points[chosen + 1]):
         more += solver.refine(path.points[chosen], path.points[chosen + 1], fits)
     return more
+
+
+def _no_better_than_next(
+    path: PruningPath, chosen: int, budget: Budget, rows: RoutedRows, further: list[Point]
+) -> tuple[list[Point], Validation]:
+    """Return what is not better on validation rows than the next point of the path, and its scores.
+
+    Points between two of a path should do as well as something between them. One that is better
+    than both owes that to chance, and a larger budget, which takes the larger of the two, would
+    seem to be worse.
+    """
+    scores = validate(rows, further)
+    if budget.max_trees is not None or path.validation is None:
+        return further, scores
+    some = np.flatnonzero(scores.scores <= path.validation.scores[chosen + 1])
+    return [further[i] for i in some], scores.take(some)
 
 
 def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
