@@ -76,6 +76,10 @@ def onnx_of(model):
     return lambda row: session.run(None, {name: row})[0]
 
 
+def shown(microseconds):
+    return f"{microseconds:,.0f}" if microseconds >= 10 else f"{microseconds:.1f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000)
@@ -112,9 +116,9 @@ def main() -> None:
         with threadpool_limits(1):
             best = best_times(ways, CALLS)
             batch = best_times(
-                {name: partial(each.predict, many) for name, each in pair.items()}, repeats=5
+                {name: partial(each.predict, many) for name, each in pair.items()}, repeats=30
             )
-        times = {name: f"{1e6 * seconds:,.0f}" for name, seconds in best.items()}
+        times = {name: shown(1e6 * seconds) for name, seconds in best.items()}
         result.add_row(
             type(model).__name__,
             times["full"],

@@ -7,16 +7,16 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 import forestprune as fp
 
-X, y = make_friedman1(400, random_state=0)
+X, y = make_friedman1(200, random_state=0)
 ANYWHERE = np.random.default_rng(1).normal(0.5, 2.0, (2000, X.shape[1]))
 
 
 @pytest.mark.parametrize("nodes", [20, 200])
-@pytest.mark.parametrize("options", [{"refit": False}, {"rule": "layer"}])
+@pytest.mark.parametrize("options", [{"refit": False}, {"rule": "layer", "local_search": False}])
 @pytest.mark.parametrize("original", [RandomForestRegressor, ExtraTreesRegressor])
 def test_an_average_of_original_values_stays_within_it(original, options, nodes):
-    model = original(15, random_state=0).fit(X, y)
-    small = fp.prune(model, X, y, max_nodes=nodes, **options)
+    model = original(10, random_state=0).fit(X, y)
+    small = fp.prune(model, X, y, max_nodes=nodes, n_alphas=20, **options)
     predicted = small.to_native().predict(ANYWHERE)
     assert y.min() - 1e-9 <= predicted.min()
     assert predicted.max() <= y.max() + 1e-9

@@ -137,8 +137,9 @@ def test_every_point_has_its_own_score(options):
     assert path.points[-1].n_nodes == fp.Forest.from_model(model).n_nodes
     shrinkages = {point.report.get("shrinkage") for point in path.points[:-1]}
     assert len(shrinkages) == (1 if options else 3)
-    # The gap between the last that fits and the next is halved again and again, for each.
-    assert len(path) >= len(shrinkages) * (5 + solver.HALVINGS)
+    # The gap between the last that fits and the next is halved again and again; what is better on
+    # validation rows than that next one, by chance, is left out.
+    assert len(path) >= len(shrinkages) * 8
     for small, score, error in zip(
         path, path.validation.scores, path.validation.standard_errors, strict=True
     ):

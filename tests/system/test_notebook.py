@@ -18,11 +18,11 @@ from forestprune.system import progress
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor
 
-progress.PATIENCE = 0.05
-X, y = make_friedman1(1000, random_state=0)
-model = GradientBoostingRegressor(n_estimators=50, max_depth=5, random_state=0).fit(X, y)
+progress.PATIENCE = -1.0
+X, y = make_friedman1(200, random_state=0)
+model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(X, y)
 print("before")
-small = fp.prune(model, X[:700], y[:700], X_val=X[700:], y_val=y[700:], max_nodes=200)
+small = fp.prune(model, X, y, X_val=X, y_val=y, max_nodes=50, n_alphas=10)
 warnings.warn("something else")
 print("after")
 """
@@ -44,7 +44,7 @@ def test_a_notebook_shows_progress_and_keeps_nothing_of_it(monkeypatch):
     notebook = nbformat.v4.new_notebook(cells=[cell])
     Client(notebook, timeout=300, kernel_name="python3").execute()
     text = [text for _, text in seen]
-    assert any("choosing the shrinkage, " in each and " %" in each for each in text)
+    assert any("choosing the shrinkage" in each and " %" in each for each in text)
     assert text[-1] == ""
     assert [how for how, _ in seen].count("display_data") == 1
     streams = [out for out in cell.outputs if out.output_type == "stream"]
