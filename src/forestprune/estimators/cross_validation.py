@@ -76,7 +76,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
         one_standard_error: bool = False,
         alphas: ArrayLike | None = None,
         n_alphas: int = 100,
-        rule: Rule = "subtree",
+        rule: Rule | None = None,
         refit: bool | None = None,
         shrinkage: float | Sequence[float] | None = None,
         polish: Polish | None = None,

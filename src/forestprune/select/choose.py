@@ -16,7 +16,7 @@ from forestprune.polish.subset.exact import check_solver
 from forestprune.select.budget import Budget, check_quality
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import HeldOut, RoutedRows
-from forestprune.select.solver import RULES, Solver
+from forestprune.select.solver import Solver, rule_for
 from forestprune.select.validation import Validation, validate
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
@@ -104,7 +104,7 @@ def open_model(
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)
-    RULES[options.rule].prepare(source.forest, _about_rows(X), options.n_jobs)
+    rule_for(source.forest, options).prepare(source.forest, _about_rows(X), options.n_jobs)
     return source, options
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from forestprune.forest import registry
 from forestprune.forest.build import average_of_leaves
 from forestprune.forest.forest import Forest
+from forestprune.forest.symmetric import with_levels_first
 from forestprune.interop.source import Source
 from forestprune.solve.point import Point, kept_leaves, kept_mask
 
@@ -252,6 +253,8 @@ def _small(forest: Forest, point: Point) -> Forest:
 
 
 def _kept(forest: Forest, point: Point) -> Forest:
+    if point.levels is not None:
+        forest = with_levels_first(forest, point.levels)
     splits = point.splits(forest)
     mask = kept_mask(forest, splits)
     kept, weights = forest.keep(mask), np.where(point.depths > 0, point.weights, 1.0)
