@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune import kernels
 from forestprune.exceptions import OptionError
 from forestprune.forest.build import average_of_leaves
 from forestprune.forest.cutting import take_nodes
@@ -68,6 +69,28 @@ def level_directions(forest: "Forest") -> tuple[NDArray[np.int64], NDArray[np.in
             bits = 1 << np.arange(depth)[::-1]
             rising[tree], falling[tree] = bits[sign > 0].sum(), bits[sign < 0].sum()
     return rising, falling
+
+
+def within_levels(forest: "Forest") -> "Forest":
+    """Return a symmetric forest with values of leaves that keep its constraints.
+
+    They do so as CatBoost leaves them; where trees were cut, means of leaves need not.
+    """
+    rising, falling = level_directions(forest)
+    if not (rising | falling).any():
+        return forest
+    is_leaf = forest.left < 0
+    first = np.concatenate([[0], np.cumsum((np.diff(forest.offsets) + 1) // 2)])
+    leaf_value = np.ascontiguousarray(forest.value[is_leaf].T)
+    # Values are not scaled yet, and a negative scale has turned the directions round.
+    turned = forest.scale < 0.0
+    up, down = np.where(turned, falling, rising), np.where(turned, rising, falling)
+    kernels.settle_leaves(first, up, down, forest.cover[is_leaf], leaf_value)
+    if np.array_equal(leaf_value.T, forest.value[is_leaf]):
+        return forest
+    value = forest.value.copy()
+    value[is_leaf] = leaf_value.T
+    return replace(forest, value=value)
 
 
 def with_levels_first(forest: "Forest", levels: Levels) -> "Forest":

@@ -40,6 +40,7 @@ _FILES = {
     "refit_levels": "oblivious",
     "refit_values": "subtrees",
     "replace_columns": "columns",
+    "settle_leaves": "oblivious",
     "sketch_layers": "sketch",
     "spread_below": "screening",
     "square_rows": "screening",

@@ -158,6 +158,19 @@ def make_monotone(value, weight, rising, falling, scratch):
         bit *= 2
 
 
+@kernel
+def settle_leaves(first, rising, falling, cover, value):
+    """Replace the values of leaves, (n_outputs, n_leaves), by the nearest that keep constraints."""
+    most = 1
+    for i in range(first.size - 1):
+        most = max(most, first[i + 1] - first[i])
+    scratch = np.empty((34, most))  # no tree has more levels than a code has bits
+    for i in range(first.size - 1):
+        leaves = slice(first[i], first[i + 1])
+        for o in range(value.shape[0]):
+            make_monotone(value[o][leaves], cover[leaves], rising[i], falling[i], scratch)
+
+
 @inner
 def sum_residuals(codes, trees, cut, i, spare, total):
     """Write into total[o, leaf] the residual without tree i, summed over the rows in a leaf."""

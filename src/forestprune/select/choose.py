@@ -104,8 +104,9 @@ def open_model(
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)
-    rule_for(source.forest, options).prepare(source.forest, _about_rows(X), options.n_jobs)
-    return source, options
+    rule = rule_for(source.forest, options)
+    rule.prepare(source.forest, _about_rows(X), options.n_jobs)
+    return source.by_levels() if rule.by_levels else source, options
 
 
 def _about_rows(X: Any) -> int:

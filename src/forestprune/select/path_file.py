@@ -72,6 +72,8 @@ def read_path(
         source = Source.holding(Forest.unpack(groups["forest"], metadata["forest"]))
         if metadata["max_depth"] is not None:
             source = source.cut(metadata["max_depth"])
+        if "levels" in groups[""] and is_symmetric(source.forest):
+            source = source.by_levels()
         points = _points(source.forest, groups[""], metadata["reports"])
         validation = _validation(groups["validation"], len(points))
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:

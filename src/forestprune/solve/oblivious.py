@@ -38,6 +38,8 @@ class ObliviousRule(Rule):
         Cost of keeping so many levels of each tree, over K.
     """
 
+    by_levels = True
+
     def __init__(
         self, problem: Problem, options: Options | None = None, tuning: Tuning | None = None
     ) -> None:
