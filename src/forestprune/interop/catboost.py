@@ -1,9 +1,9 @@
 """CatBoost: regressors, and plain models with a regression or binary loss, on numeric features.
 
 Models come in and go out through CatBoost's JSON format. Symmetric (oblivious) trees become plain
-binary ones. They are written as symmetric trees again if all of them still are, as after cutting
-whole layers, and as non-symmetric trees otherwise: CatBoost keeps one kind a model. To train on
-from such a model, it wants to be asked for non-symmetric trees (`grow_policy="Depthwise"`).
+binary ones. They are written as symmetric trees again if all of them still are, as after dropping
+whole levels, and as non-symmetric trees otherwise: CatBoost keeps one kind a model. To train on
+from non-symmetric trees, it wants to be asked for such (`grow_policy="Depthwise"`).
 
 Parameters are kept as they were, `iterations` too: it says how long to train, `tree_count_` how
 many trees there are. What the training rows alone could tell about the pruned model is not carried
