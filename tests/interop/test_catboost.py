@@ -523,8 +523,11 @@ def test_features_that_are_not_numbers_are_refused(friedman):
             model = regressor(iterations=1).fit(rows, y, **options)
         except catboost.CatBoostError:
             continue  # a kind that regression does not take
-        with pytest.raises(fp.UnsupportedModelError, match=rf"{kind}\w* features: '{columns[0]}'"):
+        with pytest.raises(
+            fp.UnsupportedModelError, match=rf"{kind}\w* features: '{columns[0]}'"
+        ) as caught:
             fp.Forest.from_model(model)
+        assert ("TargetEncoder" in str(caught.value)) == (kind == "cat")
         if kind == "cat":
             numeric = fp.Forest.from_model(regressor(iterations=1).fit(rows.assign(kind=1.0), y))
             with pytest.raises(ValueError, match="Pool of numeric features is required"):

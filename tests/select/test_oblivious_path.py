@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from monotone import turns
 from sklearn.datasets import make_friedman1
 
 import forestprune as fp
 from forestprune.exceptions import OptionError
 from forestprune.forest.symmetric import is_symmetric
 from forestprune.select.path import PruningPath
+from forestprune.select.pruned import PrunedForest
 
 catboost = pytest.importorskip("catboost")
 
@@ -119,8 +121,9 @@ def test_budgets_are_kept_to(how):
         assert fp.prune(MODEL, X, Y, max_depth=2, **size, **how).max_depth == 2
 
 
-def test_trees_of_many_levels_drop_them_one_by_one():
-    deep = catboost.CatBoostRegressor(depth=11, **QUIET | {"iterations": 4}).fit(X, Y)
+@pytest.mark.parametrize("how", [{"depth": 11}, {"depth": 9, "monotone_constraints": [1] * 6}])
+def test_trees_of_many_levels_drop_them_one_by_one(how):
+    deep = catboost.CatBoostRegressor(**how, **QUIET | {"iterations": 4}).fit(X, Y)
     path = fp.prune_path(deep, X, Y, n_alphas=6, shrinkage=1.0)
     assert path.points[-1].levels is not None
     assert path[-1].max_depth > 3
@@ -128,3 +131,22 @@ def test_trees_of_many_levels_drop_them_one_by_one():
     for point, small in zip(path.points, path, strict=True):
         loss = np.mean((small.predict(X) - Y) ** 2) / Y.var()
         assert point.loss == pytest.approx(loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("signs", [[0] * 6, [1, 1, 0, 1, 0, -1]])
+def test_folds_choose_among_levels(signs):
+    given = f"({','.join(map(str, signs))})"  # scikit-learn cannot clone lists
+    model = catboost.CatBoostRegressor(depth=3, monotone_constraints=given, **QUIET)
+    pruned = fp.ForestPruneRegressorCV(model, cv=3, n_alphas=10, max_depth=2, max_nodes=40)
+    pruned.fit(X, Y)
+    assert all(point.levels is not None for point in pruned.path_.points)
+    assert is_symmetric(pruned.pruned_.forest)
+    assert pruned.score(X_VAL, Y_VAL) > 0.4
+    rng = np.random.default_rng(0)
+    for point in pruned.path_.points:
+        assert (
+            turns(PrunedForest.of(pruned.path_.source, point).predict, X, signs, rng=rng, lines=5)[
+                0
+            ]
+            == 0
+        )

@@ -52,8 +52,9 @@ def gains_by_symmetry(forest: "Forest") -> bool:
     CatBoost predicts faster with such models, writes them as ONNX and trains on from them.
     """
     origin = forest.origin
-    symmetric = origin is not None and origin.library == "catboost" and origin.state["symmetric"]
-    return bool(symmetric) and is_symmetric(forest)
+    if origin is None or origin.library != "catboost" or not origin.state.get("symmetric"):
+        return False
+    return is_symmetric(forest)
 
 
 def level_directions(forest: "Forest") -> tuple[NDArray[np.int64], NDArray[np.int64]]:

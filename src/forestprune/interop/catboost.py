@@ -41,6 +41,16 @@ _WHY_NOT = {
     "CatBoostRanker": "What a ranker predicts is not on the scale of y.",
 }
 
+_INSTEAD = {
+    "categorical": "CatBoost keeps hashes in place of their categories and, unless these are few, "
+    "statistics of the target for each of them and for combinations, which no tree can hold. "
+    "Encode them as numbers before training: one column a category if there are few "
+    "(pandas.get_dummies), else the mean of the target (sklearn.preprocessing.TargetEncoder), in "
+    "a Pipeline if you like.",
+    "text": "Encode them as numbers before training.",
+    "embedding": "Give their numbers as columns of their own when training.",
+}
+
 # Loss functions that are read: the link, and the name for all libraries.
 _LOSSES: dict[str, tuple[Link, str]] = {
     "RMSE": ("identity", "squared_error"),
@@ -184,7 +194,7 @@ def _check_model(model: Any) -> None:
             names = [model.feature_names_[column] for column in columns]
             raise UnsupportedModelError(
                 f"A model of numeric features is required; this one has {kind} features: "
-                f"{listed(names)}. Encode them as numbers before training."
+                f"{listed(names)}. {_INSTEAD[kind]}"
             )
     # Asking such a model for its weights returns random bytes, writing it as JSON may crash.
     if not model._object._has_leaf_weights_in_model():

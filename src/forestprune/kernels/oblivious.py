@@ -12,7 +12,7 @@ which is least at f = (S + lambda v) / (N + lambda); without refitting f = v. Wh
 is given by bits, too. All 2^d choices are tried. Their cells, 3^d in all, are numbered by digits:
 0 or 1 as the bit of a level that is kept, 2 for a level that is not; then each cell is the sum of
 two that come before it. Trees of more than MOST_LEVELS drop one level after another instead, each
-time the one that is missed least.
+time the one that is missed least, and keep the best of these choices.
 
 Constraints ask that of two cells that differ in the bit of one level, one is not above the other.
 The best such values are those of an isotonic regression.
@@ -24,6 +24,9 @@ from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.records import MOST_LEVELS
 from forestprune.kernels.subtrees import AHEAD, LOOSENED
 from forestprune.kernels.sums import FEW, subtract, sum_by
+
+MOST_CONSTRAINED = 8
+"""The same for trees with constraints, where each choice takes an isotonic regression."""
 
 ROUNDS = 50
 ENOUGH = 1e-9
@@ -300,10 +303,11 @@ def drop_levels(trees, price, i, total, cell, cells, scratch):
 @inner
 def best_levels(places, trees, price, i, total, cell, cells, scratch, table, best):
     """Return the levels of tree i that are best to keep, and their objective; 0 if it is none."""
-    if trees.depth[i] > MOST_LEVELS:
+    constrained = (trees.rising[i] | trees.falling[i]) > 0
+    if trees.depth[i] > (MOST_CONSTRAINED if constrained else MOST_LEVELS):
         levels, least = drop_levels(trees, price, i, total, cell, cells, scratch)
     else:
-        if trees.rising[i] | trees.falling[i]:
+        if constrained:
             for choice in range(1, 1 << trees.depth[i]):
                 best[choice] = fit_cells(trees, price, i, choice, total, cell, cells, scratch)
         else:

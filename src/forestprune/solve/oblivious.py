@@ -23,7 +23,7 @@ class ObliviousRule(Rule):
     """Any levels of a symmetric tree may be kept, with leaf values refitted or not.
 
     Leaves that differ in levels that are dropped become one. Exact for each tree of up to 10
-    levels; from a deeper one they are dropped one by one.
+    levels, or 8 if it has constraints; from a deeper one they are dropped one by one.
 
     Parameters
     ----------
