@@ -515,7 +515,7 @@ def test_what_is_no_model_is_refused(friedman):
 
 def test_features_that_are_not_numbers_are_refused(friedman):
     X, y = friedman
-    X = X.assign(kind=np.where(y > 14, "a", "b"), text="some words", spot=[[1.0, 2.0]] * len(X))
+    X = X.assign(kind=np.round(y).astype(str), text="some words", spot=[[1.0, 2.0]] * len(X))
     for kind, columns in (("cat", ["kind"]), ("text", ["text"]), ("embedding", ["spot"])):
         options = {f"{kind}_features": columns}
         rows = X[["x0", *columns]]
