@@ -32,6 +32,9 @@ def main(names):
         for way in WAYS:
             path = fp.prune_path(model, X, target, n_alphas=6, X_val=X, y_val=target, **way)
             path[-1].to_native()
+        if name == "shallow":  # stumps are symmetric
+            stumps = fp.Forest.from_model(model).truncate(1)
+            fp.prune_path(stumps, X, y, n_alphas=6, rule="oblivious")
         # Small forests are treated as large ones too, as some tests do.
         problem = pose(fp.encode(fp.Forest.from_model(model), X), target)
         descended(subtree_rule(problem, 10.0, deep=0.0, screened_rows=1e-9), 0.1)

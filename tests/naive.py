@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -340,3 +340,90 @@ def boxes(root, monotone, sign=1.0):
 
     bound(root, -math.inf, math.inf)
     return [found[id(node)] for node in level_order(root)]
+
+
+def level_choices(root):
+    """Return all choices of levels of a symmetric tree, as tuples of depths."""
+    depths = range(tree_depth(root))
+    return [kept for k in range(len(depths) + 1) for kept in combinations(depths, k)]
+
+
+def cells_of(root, kept):
+    """Return the leaves that become one if only some levels are kept, by the sides taken there."""
+    found = {}
+
+    def visit(node, sides):
+        if node.is_leaf:
+            found.setdefault(tuple(sides[k] for k in kept), []).append(node)
+        else:
+            visit(node.left, [*sides, 0])
+            visit(node.right, [*sides, 1])
+
+    visit(root, [])
+    return found
+
+
+def mean_of_leaves(leaves):
+    """Return the mean value of leaves, weighted by cover; where there is none, the plain mean."""
+    weights = [leaf.cover for leaf in leaves]
+    return np.average(
+        [leaf.value for leaf in leaves], axis=0, weights=weights if any(weights) else None
+    )
+
+
+def level_objective(case, i, kept, rest, shrinkage, settle=None):
+    """Return how tree i with some levels changes the sum of squares that `rest` has without it.
+
+    With the penalty of changed values, but not the cost of levels; and what it adds, row by row,
+    and cell by cell. `settle` brings free values into order, given these and their weights.
+    """
+    root, scale = case.roots[i], case.forest.scale[i]
+    weights = np.ones(len(case.X)) if case.weights is None else case.weights
+    adds, change, found = np.zeros_like(rest), 0.0, {}
+    if not kept:
+        return change, adds, found
+    cells = cells_of(root, kept)
+    ends = [visited(root, row, case.dtype)[-1] for row in case.X]
+    rates, origins, rows_of = {}, {}, {}
+    for cell, leaves in cells.items():
+        rows = [x for x, end in enumerate(ends) if any(end is leaf for leaf in leaves)]
+        w, r = weights[rows], rest[rows]
+        origin = scale * (mean_of_leaves(leaves) - np.array(root.value))
+        value, rate = origin, sum(leaf.cover for leaf in leaves)
+        if shrinkage is not None:
+            rate = w.sum() + shrinkage
+            value = (w @ r + shrinkage * origin) / rate if rate > 0 else origin
+        found[cell], rates[cell], origins[cell], rows_of[cell] = value, rate, origin, rows
+    if settle is not None:
+        found = settle(found, rates, kept)
+    for cell, value in found.items():
+        rows = rows_of[cell]
+        adds[rows] = value
+        w, r = weights[rows], rest[rows]
+        change += float((w[:, None] * ((r - value) ** 2 - r**2)).sum())
+        change += (shrinkage or 0.0) * float(((value - origins[cell]) ** 2).sum())
+    return change, adds, found
+
+
+def isotonic(value, weight, signs):
+    """Return the nearest values that keep an order, by the formula of greatest and least means.
+
+    Keys are tuples of 0 and 1; along axis k values must rise if signs[k] is 1, fall if it is -1.
+    """
+    cells = list(value)
+
+    def below(a, b):
+        pairs = list(zip(a, b, signs, strict=True))
+        return all(x == y if s == 0 else s * (y - x) >= 0 for x, y, s in pairs)
+
+    sets = [set(chosen) for k in range(len(cells) + 1) for chosen in combinations(cells, k)]
+    uppers = [s for s in sets if all(b in s for a in s for b in cells if below(a, b))]
+    lowers = [s for s in sets if all(a in s for b in s for a in cells if below(a, b))]
+
+    def mean(some):
+        return sum(weight[c] * value[c] for c in some) / sum(weight[c] for c in some)
+
+    return {
+        c: max(min(mean(u & low) for low in lowers if c in low) for u in uppers if c in u)
+        for c in cells
+    }

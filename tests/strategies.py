@@ -70,10 +70,12 @@ def raw_tree(root, shuffle=None):
 
 
 @st.composite
-def forests(draw, max_trees=3, depth=3, categorical=True, *, min_trees=0, max_outputs=2):
+def forests(
+    draw, max_trees=3, depth=3, categorical=True, *, min_trees=0, max_outputs=2, trees=nodes
+):
     """Draw linked trees and the Forest made of them."""
     outputs = draw(st.integers(1, max_outputs))
-    tree = nodes(depth, outputs, categorical)
+    tree = trees(depth, outputs, categorical)
     roots = draw(st.lists(tree, min_size=min_trees, max_size=max_trees))
     random = draw(st.randoms(use_true_random=False))
     raw = [raw_tree(root, random.shuffle) for root in roots]
@@ -90,6 +92,32 @@ def forests(draw, max_trees=3, depth=3, categorical=True, *, min_trees=0, max_ou
         tree_extras={"number": np.arange(len(roots))},
     )
     return roots, forest
+
+
+@st.composite
+def symmetric_nodes(draw, depth=3, outputs=1, categorical=True):
+    """Draw a tree as linked nodes that ask the same in all nodes of a level."""
+    cover = st.integers(0, 5).map(float)
+    value = st.lists(values, min_size=outputs, max_size=outputs)
+    levels = [
+        {
+            "feature": draw(st.integers(0, N_FEATURES - 1)),
+            "threshold": draw(numbers),
+            "missing_left": draw(st.booleans()),
+            "categories": draw(st.none() | st.frozensets(st.sampled_from(CATEGORIES)))
+            if categorical
+            else None,
+        }
+        for _ in range(draw(st.integers(0, depth)))
+    ]
+
+    def grown(level):
+        if level == len(levels):
+            return Node(draw(value), draw(cover))
+        left, right = grown(level + 1), grown(level + 1)
+        return Node(draw(value), left.cover + right.cover, **levels[level], left=left, right=right)
+
+    return grown(0)
 
 
 @st.composite

@@ -47,10 +47,11 @@ def prune(
     - `max_nodes`, `max_trees`, `max_bytes`: a budget; the best model within it is taken.
     - `tolerance`: how much R squared may fall on validation rows; the smallest such model is taken.
     - `X_val`, `y_val`: validation rows, which the model was not trained on.
-    - `rule`: "subtree", the default, keeps any subtree that contains the root; "layer", the
-      paper's rule, cuts each tree at a depth.
-    - `refit`, `shrinkage`: whether leaf values are refitted, which is the default for subtrees, and
-      how strongly they are shrunk towards the original ones.
+    - `rule`: "subtree" keeps any subtree that contains the root; "oblivious", the default for
+      symmetric models of CatBoost, any levels of each tree; "layer", the paper's rule, cuts each
+      tree at a depth.
+    - `refit`, `shrinkage`: whether leaf values are refitted, which is the default but for layers,
+      and how strongly they are shrunk towards the original ones.
     - `n_jobs`: threads.
 
     What is minimised, over the part of each tree that is kept and its leaf values, is::

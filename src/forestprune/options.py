@@ -28,7 +28,7 @@ from forestprune.exceptions import OptionError, OptionText, escaped, named
 if TYPE_CHECKING:  # the command line says what options there are before numpy is loaded
     from numpy.typing import ArrayLike
 
-Rule = Literal["subtree", "layer"]
+Rule = Literal["subtree", "oblivious", "layer"]
 Joint = Literal["ridge", "subset"]
 Polish = Literal["ridge", "subset", "leaf"]
 NamedWeighting = Literal["node", "depth"]
@@ -189,18 +189,21 @@ class Options:
     """How to prune. All are keyword arguments of `prune`, `prune_path` and the estimators."""
 
     rule: Annotated[
-        Rule,
+        Rule | None,
         About(
-            "Keep any part of a tree from its root on, or cut trees at depths.",
-            "The latter is the rule of the paper.",
+            "Keep any part of a tree from its root on, any levels of symmetric trees, or cut trees "
+            "at depths.",
+            'The last is the rule of the paper. What "oblivious" leaves of symmetric trees is '
+            "symmetric.",
+            unset="oblivious for symmetric models of CatBoost, else subtree",
         ),
-    ] = "subtree"
+    ] = None
     refit: Annotated[
         bool | None,
         About(
             "Give leaves new values as they are chosen.",
             'The rule "layer" cannot, but see {polish}.',
-            unset="with the rule subtree",
+            unset="with all rules but layer",
         ),
     ] = None
     shrinkage: Annotated[
@@ -320,7 +323,7 @@ class Options:
     @property
     def refits(self) -> bool:
         """Whether leaves get new values as they are chosen."""
-        return self.rule == "subtree" if self.refit is None else bool(self.refit)
+        return self.rule != "layer" if self.refit is None else bool(self.refit)
 
     @property
     def new_values(self) -> bool:
@@ -348,7 +351,7 @@ class Options:
                 "{refit=True} needs {rule='subtree'}. With {rule='layer'}, {polish='leaf'} gives "
                 "leaves new values once the trees are cut."
             )
-        if self.rule != "subtree":
+        if self.rule == "layer":
             return
         if self.joint is not None:
             raise OptionError(
@@ -356,7 +359,8 @@ class Options:
                 "{rule='subtree'}, {refit=True} gives every leaf a value of its own, and "
                 "{polish='ridge'} reweights the trees."
             )
-        if isinstance(self.weighting, str) and self.weighting != "node":
+        by_depth = isinstance(self.weighting, str) and self.weighting != "node"
+        if by_depth and self.rule != "oblivious":
             raise OptionError(
                 "{weighting='depth'} charges for whole layers, but {rule='subtree'} keeps parts of "
                 "them. Use {weighting='node'}, or an array with one cost a node; or {rule='layer'}."

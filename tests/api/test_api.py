@@ -383,7 +383,7 @@ def test_the_same_call_gives_the_same_model():
         ({"tolerance": 0.1}, ValueError, "need validation rows"),
         ({"max_nodes": 10, "X_val": X}, ValueError, "X_val and y_val must be given together"),
         ({"n_alphas": 0, "max_nodes": 9}, ValueError, "n_alphas must be a whole number"),
-        ({"rule": "leaf"}, ValueError, "rule must be 'subtree' or 'layer', got 'leaf'"),
+        ({"rule": "leaf"}, ValueError, "rule must be None or 'subtree' or 'oblivious' or"),
         ({"weighting": "leaf"}, ValueError, "weighting must be 'node', 'depth' or an array"),
         ({"joint": "lasso"}, ValueError, "joint must be None or 'ridge' or 'subset'"),
         ({"polish": True}, ValueError, "polish must be None or"),

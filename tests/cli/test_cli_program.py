@@ -166,7 +166,8 @@ def test_every_option_of_the_table_has_a_flag():
     text = " ".join(call("prune", "--help").stdout.replace("│", " ").split())
     for name in TABLE:
         assert f"{spelled(name)} " in text
-    for default in ("subtree", "every core", "1000", "heuristic", "on", "60"):
+    by_model = "oblivious for symmetric models of CatBoost, else subtree"
+    for default in (by_model, "every core", "1000", "heuristic", "on", "60"):
         assert f"(default: {default})" in text
 
 

@@ -213,7 +213,7 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         *("--local-search", "off", "--n-alphas", 4),
     )
     assert seen.pop() == common | {
-        "rule": "subtree",
+        "rule": None,
         "weighting": "node",
         "refit": True,
         "shrinkage": [2.0, 30.0],

@@ -216,7 +216,39 @@ def friedman():
 
 
 @compiled_only
-@pytest.mark.parametrize("rule", ["subtree", "layer"])
+@pytest.mark.parametrize("how", [{}, {"polish": "ridge"}, {"polish": "leaf"}, {"refit": False}])
+def test_what_is_left_of_symmetric_trees_can_do_what_these_can(how, friedman, tmp_path):
+    X, y = friedman
+    model = regressor(iterations=30, depth=4).fit(X, y)
+    small = fp.prune(model, X, y, max_nodes=100, n_jobs=1, **how)
+    native = small.to_native()
+    assert "oblivious_trees" in document(native, tmp_path)
+    expected = small.predict(X)
+    # Trained on: it begins where the pruned model ends, and goes on from there.
+    more = regressor(iterations=15, learning_rate=0.1).fit(X, y, init_model=native)
+    assert more.tree_count_ == small.n_trees + 15
+    same(more.predict(X, ntree_end=small.n_trees), expected)
+    assert np.mean((more.predict(X) - y) ** 2) < np.mean((expected - y) ** 2)
+    shap = native.get_feature_importance(Pool(X), type="ShapValues", thread_count=1)
+    same(shap.sum(axis=1), expected)
+    native.save_model(str(tmp_path / "model.onnx"), format="onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(tmp_path / "model.onnx")
+    rows = {session.get_inputs()[0].name: X.to_numpy(dtype=np.float32)}
+    np.testing.assert_allclose(session.run(None, rows)[0].ravel(), expected, rtol=1e-4)
+
+
+def test_parts_of_symmetric_trees_are_kept_on_request(friedman, tmp_path):
+    X, y = friedman
+    model = regressor(iterations=20, depth=4).fit(X, y)
+    native = fp.prune(model, X, y, max_nodes=60, rule="subtree", n_jobs=1).to_native()
+    assert "trees" in document(native, tmp_path)
+    with pytest.raises(catboost.CatBoostError, match="non symmetric"):
+        native.save_model(str(tmp_path / "model.onnx"), format="onnx")
+
+
+@compiled_only
+@pytest.mark.parametrize("rule", [None, "subtree", "layer"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pruning_ends_in_a_smaller_model(kind, rule, friedman, tmp_path):
     X, y = friedman
@@ -483,7 +515,7 @@ def test_what_is_no_model_is_refused(friedman):
 
 def test_features_that_are_not_numbers_are_refused(friedman):
     X, y = friedman
-    X = X.assign(kind=np.where(y > 14, "a", "b"), text="some words", spot=[[1.0, 2.0]] * len(X))
+    X = X.assign(kind=np.round(y).astype(str), text="some words", spot=[[1.0, 2.0]] * len(X))
     for kind, columns in (("cat", ["kind"]), ("text", ["text"]), ("embedding", ["spot"])):
         options = {f"{kind}_features": columns}
         rows = X[["x0", *columns]]
@@ -491,8 +523,11 @@ def test_features_that_are_not_numbers_are_refused(friedman):
             model = regressor(iterations=1).fit(rows, y, **options)
         except catboost.CatBoostError:
             continue  # a kind that regression does not take
-        with pytest.raises(fp.UnsupportedModelError, match=rf"{kind}\w* features: '{columns[0]}'"):
+        with pytest.raises(
+            fp.UnsupportedModelError, match=rf"{kind}\w* features: '{columns[0]}'"
+        ) as caught:
             fp.Forest.from_model(model)
+        assert ("TargetEncoder" in str(caught.value)) == (kind == "cat")
         if kind == "cat":
             numeric = fp.Forest.from_model(regressor(iterations=1).fit(rows.assign(kind=1.0), y))
             with pytest.raises(ValueError, match="Pool of numeric features is required"):

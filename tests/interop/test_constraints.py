@@ -34,6 +34,8 @@ RULES = [
     {"shrinkage": 0.0},
     {"polish": "ridge"},
     {"polish": "leaf"},
+    {"rule": "subtree"},
+    {"rule": "subtree", "polish": "leaf"},
     {"rule": "layer"},
     {"rule": "layer", "polish": "leaf"},
     {"rule": "layer", "polish": "ridge"},

@@ -26,6 +26,7 @@ from forestprune.select.budget import Budget
 from forestprune.select.choose import open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import RoutedRows, checked_alphas
+from forestprune.select.solver import rule_for
 from forestprune.select.validation import Validation, validate
 from forestprune.solve.point import Point
 from forestprune.system.progress import track
@@ -81,7 +82,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
         one_standard_error: bool = False,
         alphas: ArrayLike | None = None,
         n_alphas: int = 100,
-        rule: Rule = "subtree",
+        rule: Rule | None = None,
         refit: bool | None = None,
         shrinkage: float | Sequence[float] | None = None,
         polish: Polish | None = None,
@@ -162,7 +163,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
                 parts = (
                     (routed.take(train), routed.take(test))
                     if fitted
-                    else self._fitted_to(rows.some(train), rows.some(test))
+                    else self._fitted_to(rows.some(train), rows.some(test), how)
                 )
                 scored.append(self._score_fold(paths, how, *parts, full=bool(last)))
         points = [point for path in paths for point in path]
@@ -196,10 +197,11 @@ class ForestPruneRegressorCV(PrunedRegressor):
         y = rows.y if source.forest.adds_up_to_y else None
         return RoutedRows.of(source, rows.X, y, rows.weights, self.n_jobs)
 
-    def _fitted_to(self, train: Rows, test: Rows) -> tuple[RoutedRows, RoutedRows]:
+    def _fitted_to(self, train: Rows, test: Rows, how: Options) -> tuple[RoutedRows, RoutedRows]:
         """Fit the forest to the rows of some folds; return these and the others, routed."""
         source = self._source(train)
         source = source if self.max_depth is None else source.cut(self.max_depth)
+        source = source.by_levels() if rule_for(source.forest, how).by_levels else source
         return self._routed(source, train), self._routed(source, test)
 
     def _score_fold(

@@ -82,7 +82,7 @@ class ForestPruneRegressor(PrunedRegressor):
         one_standard_error: bool = False,
         validation_fraction: float | None = None,
         n_alphas: int = 100,
-        rule: Rule = "subtree",
+        rule: Rule | None = None,
         refit: bool | None = None,
         shrinkage: float | Sequence[float] | None = None,
         polish: Polish | None = None,

@@ -61,7 +61,7 @@ def keep(forest: "Forest", mask: ArrayLike) -> "Forest":
     fault, node = kernels.keep_nodes(forest.offsets, forest.left, mask, offsets, kept, left)
     if fault in _MASK_RULES:
         raise ValueError(_MASK_RULES[fault].format(node=forest.locate(node)))
-    state = _take(forest, kept)
+    state = take_nodes(forest, kept)
     state |= {"offsets": offsets, "left": left}
     at_leaf = {"feature": -1, "threshold": 0.0, "missing_left": False, "category_set": -1}
     for name, nothing in at_leaf.items():
@@ -76,7 +76,7 @@ def compact(forest: "Forest") -> "Forest":
     """Return the forest without trees that are only a root."""
     sizes = np.diff(forest.offsets)
     trees = sizes > 1
-    state = _take(forest, np.repeat(trees, sizes))
+    state = take_nodes(forest, np.repeat(trees, sizes))
     state["offsets"] = np.concatenate([[0], np.cumsum(sizes[trees])])
     state["scale"] = forest.scale[trees]
     state["base"] = forest.base + _sum_of_roots(forest, ~trees)
@@ -98,7 +98,7 @@ def _sum_of_roots(forest: "Forest", trees: NDArray[np.bool_]) -> NDArray[np.floa
     return total
 
 
-def _take(forest: "Forest", nodes: NDArray[Any]) -> dict[str, Any]:
+def take_nodes(forest: "Forest", nodes: NDArray[Any]) -> dict[str, Any]:
     """Return copies of the arrays that have one entry a node, for some nodes."""
     state: dict[str, Any] = {name: getattr(forest, name)[nodes] for name in _NODE_ARRAYS}
     sets = forest.category_set

@@ -59,13 +59,13 @@ def columns_as_numbers(
     for j, known in enumerate(categories):
         column = X.iloc[:, j] if hasattr(X, "iloc") else X[:, j]
         if known is None or (numbers == "codes" and _is_plain(column)):
-            matrix[:, j] = _as_floats(column, names[j])
+            matrix[:, j] = as_floats(column, names[j])
             continue
         if not known and hasattr(column, "cat") and hasattr(column.cat, "codes"):
             matrix[:, j] = column.cat.codes.where(column.notna(), np.nan)
             continue
         codes = {category: code for code, category in enumerate(known)}
-        entries = _entries(column)
+        entries = entries_of(column)
         matrix[:, j] = [codes.get(entry, np.nan) for entry in entries]
         if unseen == "refuse":
             strangers = {e for e in entries if e not in codes and not _is_missing(e)}
@@ -108,7 +108,8 @@ def _is_plain(column: Any) -> bool:
     return np.asarray(column).dtype.kind in "biuf"
 
 
-def _entries(column: Any) -> list[Any]:
+def entries_of(column: Any) -> list[Any]:
+    """Return the entries of a column of any table."""
     if hasattr(column, "to_list"):  # pandas and polars
         return list(column.to_list())
     return list(column.tolist())
@@ -119,10 +120,11 @@ def _is_missing(entry: Any) -> bool:
     return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
 
 
-def _as_floats(column: Any, name: Any) -> NDArray[np.float64]:
+def as_floats(column: Any, name: Any) -> NDArray[np.float64]:
+    """Return a column of numbers; `name` is for messages."""
     entries: Any = np.asarray(column)
     if entries.dtype.kind == "O":
-        entries = [np.nan if _is_missing(entry) else entry for entry in _entries(column)]
+        entries = [np.nan if _is_missing(entry) else entry for entry in entries_of(column)]
     try:
         return np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -64,6 +64,10 @@ class InputSpec:
     marked_categories : tuple of tuple, or None
         In place of `categories`: those of the columns that a data frame marks as categorical, in
         the order of these columns. Which columns they are is up to the frame.
+    hashed : tuple of (tuple or None), or None
+        In place of `categories`, if the model knows hashes of them only: for each column these, in
+        the order of their codes, any other category having the code that follows; None for a
+        column of numbers, or for all of them. So far CatBoost's.
     marked_columns : tuple of int
         Which columns they were in training, if that is known.
     numbers : {"codes", "values"}
@@ -90,6 +94,7 @@ class InputSpec:
     categories: tuple[Categories | None, ...] | None = None
     marked_categories: tuple[Categories, ...] | None = None
     marked_columns: tuple[int, ...] = ()
+    hashed: tuple[tuple[int, ...] | None, ...] | None = None
     numbers: Literal["codes", "values"] = "codes"
     unseen: Literal["missing", "refuse"] = "missing"
     truncated: tuple[int, ...] = ()
@@ -127,6 +132,13 @@ class InputSpec:
         yield "categories", sound, "None, or for each column None or a tuple of categories"
         sound = marked is None or (categories is None and _is_tuple_of(tuple, marked))
         yield "marked_categories", sound, "None, or in place of categories a tuple of tuples"
+        sound = self.hashed is None or (
+            categories is None
+            and _is_tuple_of((tuple, type(None)), self.hashed)
+            and len(self.hashed) == n
+            and all(known is None or _is_tuple_of(int, known) for known in self.hashed)
+        )
+        yield "hashed", sound, "None, or in place of categories for each column None or hashes"
         yield "missing_number", missing is None or isinstance(missing, float), "None or a float"
         for name in ("marked_columns", "truncated", "zero_is_missing"):
             columns = getattr(self, name)
@@ -142,7 +154,8 @@ class InputSpec:
         keeps rows in, or a scipy sparse matrix if the library takes one.
         """
         X = registry.table_of(X)
-        if self.categories is not None and isinstance(X, list | tuple):
+        coded = self.categories is not None or self.hashed is not None
+        if coded and isinstance(X, list | tuple):
             X = _array_of_lists(X)
         self._check_names(column_names(X))
         if sparse.issparse(X) and self.sparse != "refuse":
@@ -152,7 +165,9 @@ class InputSpec:
             categories: Sequence[Sequence[Any] | None] | None = self.categories
             if marked is not None:
                 categories = categories_by_mark(X, marked)
-            if categories is not None:
+            if self.hashed is not None:
+                X = registry.codes_of_hashes(X, self.hashed)
+            elif categories is not None:
                 X = columns_as_numbers(X, categories, self.numbers, self.unseen)
         try:
             with np.errstate(under="ignore"):  # what float32 cannot hold rounds to zero
@@ -186,6 +201,12 @@ class InputSpec:
         if marked:
             known = len(marked) == len(self.marked_columns)
             return dict(zip(self.marked_columns, marked, strict=True)) if known else {}
+        if self.hashed is not None:
+            return {
+                column: (*(f"hash {each}" for each in known), "any other")
+                for column, known in enumerate(self.hashed)
+                if known is not None
+            }
         by_column = enumerate(self.categories or ())
         return {column: known for column, known in by_column if known is not None}
 

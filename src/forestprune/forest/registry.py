@@ -93,6 +93,14 @@ def table_of(X: Any) -> Any:
     return X if table is None else table
 
 
+def codes_of_hashes(X: Any, hashed: Any) -> Any:
+    """Return a table with codes in place of categories that are known by their hashes only.
+
+    CatBoost alone has such models, and alone can tell the hash of a category.
+    """
+    return exporter_for("catboost").codes_of_hashes(X, hashed)
+
+
 def library_of(thing: object) -> str | None:
     """Return the registered library that the class of `thing`, or a base of it, comes from."""
     for base in type(thing).__mro__:

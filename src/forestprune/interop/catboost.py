@@ -1,9 +1,12 @@
-"""CatBoost: regressors, and plain models with a regression or binary loss, on numeric features.
+"""CatBoost: regressors, and plain models with a regression or binary loss.
+
+Features are numbers, or categories of which splits ask for one at a time, as CatBoost trains them
+where there are few (`one_hot_max_size`). A model holds hashes in place of categories.
 
 Models come in and go out through CatBoost's JSON format. Symmetric (oblivious) trees become plain
-binary ones. They are written as symmetric trees again if all of them still are, as after cutting
-whole layers, and as non-symmetric trees otherwise: CatBoost keeps one kind a model. To train on
-from such a model, it wants to be asked for non-symmetric trees (`grow_policy="Depthwise"`).
+binary ones. They are written as symmetric trees again if all of them still are, as after dropping
+whole levels, and as non-symmetric trees otherwise: CatBoost keeps one kind a model. To train on
+from non-symmetric trees, it wants to be asked for such (`grow_policy="Depthwise"`).
 
 Parameters are kept as they were, `iterations` too: it says how long to train, `tree_count_` how
 many trees there are. What the training rows alone could tell about the pruned model is not carried
@@ -14,19 +17,21 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd  # CatBoost needs it, too
 from catboost import CatBoost, CatBoostError, CatBoostRegressor, Pool
+from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
 from forestprune.forest.forest import Forest
-from forestprune.forest.frames import listed
+from forestprune.forest.frames import as_floats, column_names, entries_of, listed
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Link, Origin
 from forestprune.interop.catboost_trees import read_trees, write_trees
@@ -39,6 +44,15 @@ FILES = (".cbm", ".json")
 _WHY_NOT = {
     "CatBoostClassifier": "Classifiers are not read yet.",
     "CatBoostRanker": "What a ranker predicts is not on the scale of y.",
+}
+
+_INSTEAD = {
+    "categorical": "CatBoost keeps hashes in place of their categories and, unless these are few, "
+    "statistics of the target for each of them and for combinations, which no tree can hold. "
+    "Train with a larger one_hot_max_size, so that splits ask for one category at a time, or "
+    "encode them as numbers before training, as sklearn.preprocessing.TargetEncoder does.",
+    "text": "Encode them as numbers before training.",
+    "embedding": "Give their numbers as columns of their own when training.",
 }
 
 # Loss functions that are read: the link, and the name for all libraries.
@@ -70,10 +84,10 @@ def from_model(model: Any) -> Forest:
     """Read a fitted CatBoostRegressor, or a CatBoost whose loss function is known."""
     _check_model(model)
     objective = _objective(model)
-    document = _to_json(model)
+    document = _checked_document(model)
     scale, bias = document["scale_and_bias"]
     leaves = model.get_tree_leaf_counts().astype(np.int64)
-    rows = _input(model, document["features_info"]["float_features"])
+    rows = _input(model, document["features_info"])
     forest = build_forest(
         read_trees(document),
         n_nodes=int((2 * leaves - 1).sum()),
@@ -96,7 +110,9 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     check_writable(forest, origin, _CLASSES, "CatBoost")
     state = origin.state
     forest = with_a_tree(forest)
-    document = write_trees(forest, state["features"], symmetric=state["symmetric"])
+    document = write_trees(
+        forest, state["features"], state.get("categorical", []), symmetric=state["symmetric"]
+    )
     document["scale_and_bias"] = [1.0, forest.base.tolist()]
     params = {name: _decoded(param) for name, param in state["params"].items()}
     model = _CLASSES[origin.model_class]().set_params(**params)
@@ -176,22 +192,39 @@ def _check_model(model: Any) -> None:
             "cannot predict with it."
         )
     for kind, columns in (
-        ("categorical", model.get_cat_feature_indices()),
         ("text", model.get_text_feature_indices()),
         ("embedding", model.get_embedding_feature_indices()),
     ):
         if columns:
-            names = [model.feature_names_[column] for column in columns]
-            raise UnsupportedModelError(
-                f"A model of numeric features is required; this one has {kind} features: "
-                f"{listed(names)}. Encode them as numbers before training."
-            )
+            _refuse_features(model, kind, columns)
     # Asking such a model for its weights returns random bytes, writing it as JSON may crash.
     if not model._object._has_leaf_weights_in_model():
         raise UnsupportedModelError(
             "A model that knows the weight of its leaves is required; this one does not, as "
             "models of the first versions of CatBoost. Train it again."
         )
+
+
+def _refuse_features(model: Any, kind: str, columns: list[int]) -> None:
+    names = [model.feature_names_[column] for column in columns]
+    raise UnsupportedModelError(
+        f"A model of numeric features, or of few categories, is required; this one has {kind} "
+        f"features: {listed(names)}. {_INSTEAD[kind]}"
+    )
+
+
+def _checked_document(model: Any) -> dict[str, Any]:
+    """Return a model as JSON; refuse one whose splits ask for more than numbers and categories."""
+    categorical = model.get_cat_feature_indices()
+    try:
+        document = _to_json(model)
+    except CatBoostError:
+        if not categorical:
+            raise
+        _refuse_features(model, "categorical", categorical)
+    if document["features_info"].get("ctrs") or document.get("ctr_data"):
+        _refuse_features(model, "categorical", categorical)
+    return document
 
 
 def _objective(model: Any) -> dict[str, Any]:
@@ -226,8 +259,10 @@ def _monotone(model: Any, n_features: int) -> tuple[int, ...]:
     return tuple(signs.get(column, 0) for column in range(n_features)) if signs else ()
 
 
-def _input(model: Any, features: list[dict[str, Any]]) -> InputSpec:
+def _input(model: Any, info: Mapping[str, Any]) -> InputSpec:
     """Describe the rows: CatBoost takes any number, and NaN even if it has seen none."""
+    categorical, columns = info.get("categorical_features") or [], model.get_cat_feature_indices()
+    features = [*(info.get("float_features") or ()), *categorical]
     known = {feature["flat_feature_index"]: feature["feature_id"] for feature in features}
     # Unused features may have been dropped; only a model fresh from training still counts them.
     n_features = max([column + 1 for column in known] + [getattr(model, "n_features_in_", 0)])
@@ -236,8 +271,67 @@ def _input(model: Any, features: list[dict[str, Any]]) -> InputSpec:
         feature_names=_real_names([known.get(column, "") for column in range(n_features)]),
         dtype="float32",
         ensure_all_finite=False,
-        sparse="zero",
+        sparse="refuse" if columns else "zero",
+        hashed=_hashed(columns, categorical, n_features) if columns else None,
     )
+
+
+def _hashed(
+    columns: list[int], categorical: list[dict[str, Any]], n_features: int
+) -> tuple[tuple[int, ...] | None, ...]:
+    """Return for each column the hashes that splits ask for, or None if it is one of numbers."""
+    found = {each["flat_feature_index"]: tuple(each.get("values") or ()) for each in categorical}
+    # A file may leave out columns that nothing is asked about.
+    known = dict.fromkeys(columns, ()) | found
+    return tuple(known.get(column) for column in range(n_features))
+
+
+def codes_of_hashes(X: Any, hashed: tuple[tuple[int, ...] | None, ...]) -> NDArray[np.float64]:
+    """Return a table in which categories are replaced by their codes: see `InputSpec.hashed`."""
+    names: Sequence[Any] = column_names(X) or range(len(hashed))
+    matrix = np.empty((len(X), len(hashed)))
+    for j, known in enumerate(hashed):
+        column = X.iloc[:, j] if hasattr(X, "iloc") else X[:, j]
+        if known is None:
+            matrix[:, j] = as_floats(column, names[j])
+            continue
+        entries = [(type(entry), entry) for entry in entries_of(column)]
+        different = list(dict.fromkeys(entries))
+        try:
+            rows = Pool([[entry] for _, entry in different], cat_features=[0])
+        except (CatBoostError, TypeError) as error:
+            raise ValueError(
+                f"Column {names[j]!r} must hold categories as CatBoost takes them, strings or "
+                f"whole numbers ({error})."
+            ) from error
+        found = np.full(len(different), -1)
+        if known:
+            found = _asking(known).predict(rows).astype(np.int64) - 1
+        codes = dict(zip(different, np.where(found < 0, len(known), found), strict=True))
+        matrix[:, j] = [codes[entry] for entry in entries]
+    return matrix
+
+
+@lru_cache(maxsize=64)
+def _asking(hashes: tuple[int, ...]) -> Any:
+    """Return a model that predicts the place of a category among some hashes, counted from 1.
+
+    Only CatBoost can tell the hash of a category, and only in its predictions.
+    """
+    trees = [
+        {"splits": [{"split_index": j}], "leaf_values": [0.0, j + 1.0], "leaf_weights": [1.0, 1.0]}
+        for j in range(len(hashes))
+    ]
+    feature = {"feature_id": "", "feature_index": 0, "flat_feature_index": 0}
+    document = {
+        "oblivious_trees": trees,
+        "scale_and_bias": [1.0, [0.0]],
+        "features_info": {
+            "float_features": [],
+            "categorical_features": [feature | {"values": list(hashes)}],
+        },
+    }
+    return CatBoost().load_model(blob=_to_blob(document, {}))
 
 
 def _real_names(names: list[str]) -> tuple[str, ...] | None:
@@ -259,7 +353,11 @@ def _describe(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
         },
         "features": [
             {name: entry for name, entry in feature.items() if name != "borders"}
-            for feature in document["features_info"]["float_features"]
+            for feature in document["features_info"].get("float_features") or ()
+        ],
+        "categorical": [
+            {name: entry for name, entry in feature.items() if name != "values"}
+            for feature in document["features_info"].get("categorical_features") or ()
         ],
         "symmetric": "oblivious_trees" in document,
     }

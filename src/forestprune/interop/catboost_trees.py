@@ -1,6 +1,6 @@
 """The trees in CatBoost's JSON format, to arrays and back. A row goes right if x > border."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree
+from forestprune.forest.category_sets import unpack_categories
 from forestprune.forest.forest import Forest
 
 _MOST_LEFT = 65534
@@ -20,33 +21,99 @@ Beyond, it does not complain, but crashes.
 
 def read_trees(document: Mapping[str, Any]) -> Iterator[RawTree]:
     """Yield the trees of a model, be they symmetric or not."""
-    features = document["features_info"]["float_features"]
-    columns = np.zeros(1 + max(feature["feature_index"] for feature in features), np.int64)
-    nan_left = np.zeros(columns.size, np.bool_)
-    for feature in features:
-        columns[feature["feature_index"]] = feature["flat_feature_index"]
-        nan_left[feature["feature_index"]] = _nan_goes_left(feature)
+    questions = _Questions(document["features_info"])
     for tree in document.get("oblivious_trees") or ():
-        yield _read_symmetric(tree, columns, nan_left)
+        yield _read_symmetric(tree, questions)
     for root in document.get("trees") or ():
-        yield _read_nested(root, columns, nan_left)
+        yield _read_nested(root, questions)
+
+
+class _Questions:
+    """What splits ask: the column and border of each, where NaN goes, and which category it is.
+
+    A row goes right if its category is the one that a split asks for. Categories have codes: the
+    places of their hashes in the list of the feature, and one more for all others.
+    """
+
+    def __init__(self, info: Mapping[str, Any]) -> None:
+        self._floats = {each["feature_index"]: each for each in info.get("float_features") or ()}
+        self._categorical = {
+            each["feature_index"]: each for each in info.get("categorical_features") or ()
+        }
+        self._others: dict[tuple[int, int], tuple[int, ...]] = {}
+
+    def of(self, splits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return columns, borders, and where NaN goes, of splits; anything for an empty one."""
+        asked = []
+        for split in splits:
+            if "float_feature_index" in split:
+                feature = self._floats[split["float_feature_index"]]
+                left = _nan_goes_left(feature)
+                asked.append((feature["flat_feature_index"], split["border"], left))
+            elif split:
+                feature = self._categorical[split["cat_feature_index"]]
+                asked.append((feature["flat_feature_index"], 0.0, False))
+            else:
+                asked.append((0, 0.0, False))
+        feature, threshold, missing_left = zip(*asked, strict=True)
+        return {
+            "feature": np.array(feature),
+            "threshold": np.array(threshold, dtype=np.float64),
+            "missing_left": np.array(missing_left),
+        }
+
+    def left_categories(self, splits: Sequence[Mapping[str, Any]]) -> dict[int, tuple[int, ...]]:
+        """Return the codes that go left at those of some splits that ask for a category."""
+        return {
+            place: self._all_but(split["cat_feature_index"], split["value"])
+            for place, split in enumerate(splits)
+            if "cat_feature_index" in split
+        }
+
+    def _all_but(self, feature: int, value: int) -> tuple[int, ...]:
+        if (feature, value) not in self._others:
+            known = self._categorical[feature]["values"]
+            mine = known.index(value)
+            others = tuple(code for code in range(len(known) + 1) if code != mine)
+            self._others[feature, value] = others
+        return self._others[feature, value]
 
 
 def write_trees(
-    forest: Forest, features: list[dict[str, Any]], *, symmetric: bool
+    forest: Forest,
+    features: list[dict[str, Any]],
+    categorical: list[dict[str, Any]],
+    *,
+    symmetric: bool,
 ) -> dict[str, Any]:
     """Return the parts of a model that have to do with its trees.
 
-    `features` are those of the model, without borders. The trees are written as symmetric ones if
-    that is asked for and all of them are.
+    `features` are those of the model, without borders, and `categorical` the others, without
+    hashes. The trees are written as symmetric ones if that is asked for and all of them are.
     """
-    _check_splits(forest, features)
     is_split = forest.left >= 0
-    # A split is known by its number in the list of all borders, feature by feature.
-    asked = np.stack([forest.feature[is_split], forest.threshold[is_split] + 0.0], axis=1)
+    asks_category = np.zeros(forest.n_nodes, np.bool_)
+    if forest.category_set.size:
+        asks_category = forest.category_set >= 0
+    numeric = is_split & ~asks_category
+    _check_splits(forest, features, numeric)
+    # A split is known by its number in the list of all borders, feature by feature; then hashes.
+    asked = np.stack([forest.feature[numeric], forest.threshold[numeric] + 0.0], axis=1)
     borders, numbers = np.unique(asked, axis=0, return_inverse=True)
     split = np.full(forest.n_nodes, -1)
-    split[is_split] = numbers.ravel()
+    split[numeric] = numbers.ravel()
+    nodes = np.flatnonzero(asks_category)
+    hashes = _hashes_asked(forest, nodes, {each["flat_feature_index"] for each in categorical})
+    values = [
+        sorted({hashes[v] for v in nodes.tolist() if forest.feature[v] == column})
+        for column in (each["flat_feature_index"] for each in categorical)
+    ]
+    places: dict[tuple[int, int], int] = {}
+    for each, mine in zip(categorical, values, strict=True):
+        for hashed in mine:
+            places[each["flat_feature_index"], hashed] = len(borders) + len(places)
+    for v in nodes.tolist():
+        split[v] = places[int(forest.feature[v]), hashes[v]]
     value = forest.scaled_value[:, 0]
     trees = _write_symmetric(forest, split, value) if symmetric else None
     if trees is None:
@@ -54,7 +121,29 @@ def write_trees(
     else:
         document = {"oblivious_trees": trees}
     document["features_info"] = {"float_features": _with_borders(features, borders)}
+    if categorical:
+        document["features_info"]["categorical_features"] = [
+            each | {"values": mine} for each, mine in zip(categorical, values, strict=True)
+        ]
     return document
+
+
+def _hashes_asked(forest: Forest, nodes: NDArray[np.int64], columns: set[int]) -> dict[int, int]:
+    """Return the hash of the one category that each of some splits sends right."""
+    hashed, found = forest.input.hashed or (), {}
+    bounds = forest.set_offsets
+    for v in nodes.tolist():
+        s = forest.category_set[v]
+        known = hashed[forest.feature[v]] if forest.feature[v] in columns else None
+        left = unpack_categories(forest.set_words[bounds[s] : bounds[s + 1]])
+        right = set(range(len(known or ()) + 1)) - set(left)
+        if known is None or len(right) != 1 or max(right) == len(known):
+            raise UnsupportedModelError(
+                "Splits on categories must ask for one category that the CatBoost model knew; "
+                f"{forest.locate(v)} asks for others."
+            )
+        found[v] = known[right.pop()]
+    return found
 
 
 def _with_borders(
@@ -74,9 +163,7 @@ def _nan_goes_left(feature: Mapping[str, Any]) -> bool:
     return bool(feature["nan_value_treatment"] != "AsTrue")
 
 
-def _read_symmetric(
-    tree: Mapping[str, Any], columns: NDArray[np.int64], nan_left: NDArray[np.bool_]
-) -> RawTree:
+def _read_symmetric(tree: Mapping[str, Any], questions: _Questions) -> RawTree:
     """Expand a tree that asks the same in all nodes of a layer."""
     splits = tree["splits"] or []
     depth = len(splits)
@@ -92,13 +179,13 @@ def _read_symmetric(
     left = np.where(node < inside, 2 * node + 1, -1)
     # What its layer asks, for each node; the last layer, of leaves, asks nothing.
     layer = np.repeat(np.arange(depth + 1), 2 ** np.arange(depth + 1))
-    feature = np.array([split["float_feature_index"] for split in splits] + [0])[layer]
+    asked = questions.of([*splits, {}])
+    sets = questions.left_categories(splits)
     return RawTree(
         left=left,
         right=left + (left >= 0),
-        feature=columns[feature],
-        threshold=np.array([split["border"] for split in splits] + [0.0])[layer],
-        missing_left=nan_left[feature],
+        **{name: column[layer] for name, column in asked.items()},
+        left_categories={v: sets[k] for v, k in enumerate(layer.tolist()) if k in sets},
         cover=np.concatenate(covers),
         value=np.concatenate([np.zeros(inside), value])[:, np.newaxis],
     )
@@ -113,9 +200,7 @@ def _turn_bits(leaves: NDArray[np.float64]) -> NDArray[np.float64]:
     return leaves.reshape((2,) * depth).T.ravel()
 
 
-def _read_nested(
-    root: dict[str, Any], columns: NDArray[np.int64], nan_left: NDArray[np.bool_]
-) -> RawTree:
+def _read_nested(root: dict[str, Any], questions: _Questions) -> RawTree:
     nodes: list[dict[str, Any]] = []
     layer, bounds = [root], [0]
     while layer:
@@ -128,29 +213,28 @@ def _read_nested(
     for start, end in reversed(list(pairwise(bounds))):
         parents = start + np.flatnonzero(is_split[start:end])
         cover[parents] = cover[left[parents]] + cover[left[parents] + 1]
-    nothing = {"float_feature_index": 0, "border": 0.0}
-    splits = [node.get("split", nothing) for node in nodes]
-    feature = np.array([split["float_feature_index"] for split in splits])
+    splits = [node.get("split", {}) for node in nodes]
     value = np.array([node.get("value", 0.0) for node in nodes], dtype=np.float64)
     return RawTree(
         left=left,
         right=left + is_split,
-        feature=columns[feature],
-        threshold=np.array([split["border"] for split in splits]),
-        missing_left=nan_left[feature],
+        **questions.of(splits),
+        left_categories=questions.left_categories(splits),
         cover=cover,
         value=value[:, np.newaxis],
     )
 
 
-def _check_splits(forest: Forest, features: list[dict[str, Any]]) -> None:
+def _check_splits(
+    forest: Forest, features: list[dict[str, Any]], is_split: NDArray[np.bool_]
+) -> None:
     """Raise UnsupportedModelError if the model could not have such splits."""
     nan_left = np.full(forest.n_features, -1)
     for feature in features:
         nan_left[feature["flat_feature_index"]] = _nan_goes_left(feature)
-    is_split = forest.left >= 0
     strange = nan_left[forest.feature[is_split]] != forest.missing_left[is_split]
-    if forest.category_set.size or strange.any():
+    strange_sets = forest.category_set.size and forest.input.hashed is None
+    if strange_sets or strange.any():
         raise UnsupportedModelError(
             "Splits must be on the numeric features of the CatBoost model that the forest was read "
             "from, and send NaN the way that is fixed for each feature; this forest has others."

@@ -13,6 +13,7 @@ from forestprune.exceptions import OptionError
 from forestprune.forest import registry
 from forestprune.forest.constraints import within_boxes
 from forestprune.forest.forest import Forest
+from forestprune.forest.symmetric import within_levels
 from forestprune.interop.model_files import PICKLES
 from forestprune.interop.sklearn_pipeline import with_step_names
 from forestprune.options import require_choice
@@ -133,6 +134,18 @@ class Source:
         """Return this source with no tree deeper than `depth`."""
         forest = within_boxes(self.original.truncate(depth))
         return replace(self, forest=forest, uncut=self.original, max_depth=depth)
+
+    def by_levels(self) -> "Source":
+        """Return this source for a rule that keeps levels of symmetric trees.
+
+        Constraints ask less of such trees than of others, so values can stay what they were.
+        """
+        if not self.forest.monotone.size:
+            return self
+        original = self.original
+        cut = original if self.max_depth is None else original.truncate(self.max_depth)
+        forest = within_levels(cut)
+        return replace(self, forest=forest, uncut=None if forest is original else original)
 
     def surroundings(self) -> "Source | None":
         """Return the pipeline without the forest; None if there is no pipeline."""

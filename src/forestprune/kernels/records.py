@@ -74,6 +74,54 @@ class Overlaps(NamedTuple):
     slot_of: NDArray[np.int32]  # (n_nodes,): one more than the node's slot; 0 if it has none
 
 
+MOST_LEVELS = 10
+"""Up to how many levels of a symmetric tree all choices are tried."""
+
+
+class SymmetricTrees(NamedTuple):
+    """What never changes while levels are chosen. Levels are bits, the last one lowest."""
+
+    first: NDArray[np.int64]  # tree i has the leaves first[i]..first[i + 1], as codes count them
+    depth: NDArray[np.int64]  # (n_trees,)
+    origin: NDArray[np.float64]  # (n_outputs, n_leaves): value less the root's, times the scale
+    cover: NDArray[np.float64]  # (n_leaves,): weight of the training rows
+    weight: NDArray[np.float64]  # (n_leaves,): of the rows to prune with
+    rising: NDArray[np.int64]  # (n_trees,): levels whose right side must not be below the left one
+    falling: NDArray[np.int64]  # (n_trees,): or not above it
+
+
+class Cells(NamedTuple):
+    """The cells of all choices of levels, numbered by digits: see oblivious.py."""
+
+    step: NDArray[np.int64]
+    leaf: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+
+
+class LevelCut(NamedTuple):
+    """Which levels are kept now, and what is known of the trees that keep none."""
+
+    residual: NDArray[np.float64]  # (n_outputs, m), times the rows' weights
+    levels: NDArray[np.int64]  # (n_trees,)
+    cell: NDArray[np.uint32]  # (n_leaves,): in which cell the rows of a leaf are
+    value: NDArray[np.float64]  # (n_outputs, n_leaves): of tree i's cells, from first[i] on
+    cost: NDArray[np.float64]  # (n_trees,): of what is kept
+    shift: NDArray[np.float64]  # (n_trees,): squared distance of values from the original
+    moved: NDArray[np.float64]  # (1,): length of all moves of the residual so far
+    absent_until: NDArray[np.float64]  # (n_trees,): the tree stays absent while moves are shorter
+    absent_down_to: NDArray[np.float64]  # (n_trees,): and alpha is not lower
+
+
+class LevelPrice(NamedTuple):
+    """What levels cost, times the target's total variation."""
+
+    cost: NDArray[np.float64]  # (n_trees, max_depth + 1): of so many levels, at alpha = 1
+    alpha: float  # times the variation
+    shrinkage: float  # 0 if values are not refitted
+    refit: bool
+    min_gain: float  # a change must gain more than this
+
+
 class Layers(NamedTuple):
     """What never changes while trees are cut at depths."""
 

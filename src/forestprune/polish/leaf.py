@@ -10,6 +10,7 @@ from forestprune.forest.checks import seal
 from forestprune.forest.constraints import Boxes, node_boxes
 from forestprune.forest.forest import Forest
 from forestprune.polish.leaf_fit import LeafFit, Leaves
+from forestprune.solve.levels import leaf_origins, level_boxes
 from forestprune.solve.point import Point, kept_leaves, kept_mask
 from forestprune.solve.problem import Problem
 
@@ -21,14 +22,18 @@ def refit_leaves(problem: Problem, point: Point, shrinkage: float) -> Point:
     many rows as `shrinkage`, a leaf goes half of the way. The objective is still that of `point`.
     """
     forest, trees, row_weight = problem.encoding.forest, problem.trees, problem.row_weight
-    leaves = Leaves.of(problem.encoding.codes, trees, point.splits(forest))
-    origin = trees.origin[:, leaves.node]
+    leaves = Leaves.of(problem.encoding.codes, trees, point.splits(forest), point.levels)
+    origin = leaf_origins(problem, point)
     value = np.array(origin if point.values is None else point.values)
     residual, rise = problem.residual.copy(), np.zeros_like(problem.residual)
     leaves.add_to(value, rise)
     residual -= rise * row_weight if row_weight.size else rise
     constant = np.zeros(forest.n_outputs)
-    boxes = leaf_boxes(forest, point.splits(forest), value) if trees.low.size else None
+    boxes: Boxes | None = None
+    if trees.low.size and point.levels is None:
+        boxes = leaf_boxes(forest, point.splits(forest), value)
+    elif trees.low.size:
+        boxes = level_boxes(forest, point, value)
     LeafFit(leaves, row_weight, residual, value, origin, shrinkage, constant, boxes).solve()
     return replace(
         point,

@@ -41,6 +41,8 @@ class Leaves:
         The column of each leaf; only of trees that are present.
     node : int64 array of shape (n_columns,)
         The node of each column, rising.
+    weight : float64 array of shape (n_columns,)
+        Weight of the rows in each column.
     """
 
     codes: NDArray[np.unsignedinteger]
@@ -48,29 +50,39 @@ class Leaves:
     present: NDArray[np.int64]
     group: NDArray[np.int64]
     node: NDArray[np.int64]
+    weight: NDArray[np.float64]
 
     @classmethod
     def of(
-        cls, codes: NDArray[np.unsignedinteger], trees: Trees, kept: NDArray[np.bool_]
+        cls,
+        codes: NDArray[np.unsignedinteger],
+        trees: Trees,
+        kept: NDArray[np.bool_],
+        levels: NDArray[np.uint32] | None = None,
     ) -> "Leaves":
-        """Find the leaves of trees that keep some of their splits."""
+        """Find the leaves of trees that keep some of their splits, or `levels` of symmetric ones.
+
+        See :class:`Point`.
+        """
         first, n_trees = first_leaves(trees.offsets), trees.offsets.size - 1
         present = np.flatnonzero(by_tree(kept, first_splits(trees.offsets)))
         scratch = np.empty(int(np.diff(trees.offsets).max(initial=1)), np.int32)
         leaves, leaf_of = np.zeros(trees.leaf.size, np.uint32), np.zeros(trees.leaf.size, np.uint32)
         counts = np.zeros(n_trees, np.int64)
         kernels.number_all_leaves(trees, present, kept, scratch, leaves, counts, leaf_of)
+        if levels is not None:
+            kernels.number_level_leaves(present, first, levels.astype(np.int64), leaf_of)
         starts = np.cumsum(counts) - counts
         group = np.repeat(starts, np.diff(first)) + leaf_of.astype(np.int64)
         owner = np.repeat(np.arange(n_trees), counts)
         within = np.arange(owner.size) - starts[owner]
         node = trees.offsets[owner] + leaves[first[owner] + within]
-        return cls(codes, trees, present, group, node)
-
-    @property
-    def weight(self) -> NDArray[np.float64]:
-        """Weight of the rows in each leaf."""
-        return self.trees.weight[self.node]
+        weight = trees.weight[node]
+        if levels is not None:
+            leaf = np.repeat(trees.offsets[:-1], np.diff(first)) + trees.leaf
+            there = np.repeat(counts > 0, np.diff(first))
+            weight = np.bincount(group[there], trees.weight[leaf[there]], minlength=node.size)
+        return cls(codes, trees, present, group, node, weight)
 
     def add_to(self, value: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Add to `out`, (n_outputs, m), what rows get if leaf j is given value[:, j]."""

@@ -67,6 +67,7 @@ class TreeEquations:
             kept=pack_splits(splits),
             values=values,
             depths=seal(np.where(weights != 0.0, point.depths, 0)),
+            levels=None if point.levels is None else seal(point.levels * (weights != 0.0)),
             weights=seal(weights),
             intercept=seal(intercept),
             loss=max(self._loss_of_none + fit, 0.0),

@@ -17,7 +17,7 @@ from forestprune.select.budget import Budget, check_quality
 from forestprune.select.ending import Ending, Falling
 from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.routed import HeldOut, RoutedRows
-from forestprune.select.solver import RULES, Solver
+from forestprune.select.solver import Solver, rule_for
 from forestprune.select.validation import Scorer, Validation, ValidationScore, validate
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
@@ -121,8 +121,9 @@ def open_model(
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)
-    RULES[options.rule].prepare(source.forest, _about_rows(X), options.n_jobs)
-    return source, options
+    rule = rule_for(source.forest, options)
+    rule.prepare(source.forest, _about_rows(X), options.n_jobs)
+    return source.by_levels() if rule.by_levels else source, options
 
 
 def _about_rows(X: Any) -> int:

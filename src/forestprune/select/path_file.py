@@ -11,11 +11,20 @@ from numpy.typing import NDArray
 from forestprune.exceptions import InvalidForestError
 from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
+from forestprune.forest.symmetric import is_symmetric
 from forestprune.interop.source import Source
 from forestprune.options import Format
 from forestprune.rows.trees import by_tree, first_splits
 from forestprune.select.validation import Validation
-from forestprune.solve.point import Point, kept_depths, kept_mask, pack_splits, unpack_splits
+from forestprune.solve.levels import first_levels, levels_of
+from forestprune.solve.point import (
+    Point,
+    kept_depths,
+    kept_mask,
+    pack_splits,
+    splits_within,
+    unpack_splits,
+)
 from forestprune.system.files import read_archive, write_archive
 
 _NUMBERS = ("alpha", "objective", "loss", "n_iter")
@@ -44,6 +53,8 @@ def write_path(
     empty = np.empty((source.forest.n_outputs, 0))
     arrays["values"] = np.concatenate([empty, *values], axis=1)
     arrays["refitted"] = np.array([point.values is not None for point in points])
+    if any(point.levels is not None for point in points):
+        arrays["levels"] = np.array([levels_of(source.forest, point) for point in points])
     if validation is not None:
         known = {key: entry for key, entry in vars(validation).items() if entry is not None}
         arrays |= {f"validation/{key}": np.array(entry) for key, entry in known.items()}
@@ -78,6 +89,8 @@ def points_of(
         if metadata["max_depth"] is not None:
             source = source.cut(metadata["max_depth"])
         source = replace(source, ending=known_ending(metadata["ending"]))
+        if "levels" in groups[""] and is_symmetric(source.forest):
+            source = source.by_levels()
         points = _points(source.forest, groups[""], metadata["reports"])
         validation = _validation(groups["validation"], len(points))
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
@@ -113,6 +126,9 @@ def _points(
         raise ValueError("values must be finite")
     if len(reports) != n_points or not all(isinstance(report, dict) for report in reports):
         raise ValueError("there must be one report for each point")
+    levels = columns.get("levels")
+    if levels is not None:
+        _check_levels(forest, levels, columns["depths"], refitted)
     if (columns["alpha"] < 0).any():
         raise ValueError("no alpha may be negative")
     points, used = [], 0
@@ -122,6 +138,8 @@ def _points(
         forest.keep(kept_mask(forest, splits))  # refuses splits whose parents are not kept
         if not np.array_equal(kept_depths(forest, splits), depths):
             raise ValueError("the splits that are kept do not have the depths of the trees")
+        if levels is not None and not np.array_equal(splits, splits_within(forest, depths)):
+            raise ValueError("trees of which levels are kept must be cut at depths")
         counts = by_tree(splits, first)
         n_leaves = int((counts + (counts > 0)).sum()) if refitted[i] else 0
         numbers = {name: columns[name][i].item() for name in _NUMBERS}
@@ -138,6 +156,7 @@ def _points(
                 intercept=seal(columns["intercept"][i].astype(np.float64)),
                 values=mine if refitted[i] else None,
                 report=reports[i],
+                levels=None if levels is None else seal(levels[i].copy()),
             )
         )
     if not np.array_equal(columns["weights"] != 0.0, columns["depths"] > 0):
@@ -152,6 +171,22 @@ def known_ending(ending: Any) -> str:
     if ending not in [f".{name}" for name in get_args(Format)]:
         raise ValueError("the ending of the model's file must be a known one")
     return str(ending)
+
+
+def _check_levels(
+    forest: Forest, levels: NDArray[Any], depths: NDArray[Any], refitted: NDArray[np.bool_]
+) -> None:
+    """Refuse levels that trees do not have, or that are not as many as trees are deep."""
+    if not is_symmetric(forest):
+        raise ValueError("levels are kept of symmetric trees only")
+    if levels.shape != depths.shape or levels.dtype != np.uint32:
+        raise ValueError(f"levels must have shape {depths.shape}, got {levels.shape}")
+    if (levels.astype(np.int64) >> forest.depths).any():
+        raise ValueError("levels must be those of the trees")
+    if not np.array_equal(np.bitwise_count(levels), depths):
+        raise ValueError("there must be as many levels as trees are deep")
+    if not np.array_equal(levels[~refitted], first_levels(forest, depths[~refitted])):
+        raise ValueError("where leaves have no values, the first levels must be kept")
 
 
 _SCORES, _UNITS = ("scores", "standard_errors", "shortfall_errors"), ("rmse", "mae")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from forestprune.forest import registry
 from forestprune.forest.build import average_of_leaves
 from forestprune.forest.forest import Forest
+from forestprune.forest.symmetric import with_levels_first
 from forestprune.interop.source import Source
 from forestprune.select.notebook import html_table, score_words
 from forestprune.select.validation import ValidationScore
@@ -329,6 +330,8 @@ def _small(forest: Forest, point: Point) -> Forest:
 
 
 def _kept(forest: Forest, point: Point) -> Forest:
+    if point.levels is not None:
+        forest = with_levels_first(forest, point.levels)
     splits = point.splits(forest)
     mask = kept_mask(forest, splits)
     kept, weights = forest.keep(mask), np.where(point.depths > 0, point.weights, 1.0)

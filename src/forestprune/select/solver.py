@@ -10,22 +10,35 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from forestprune.exceptions import named, warn_caller
+from forestprune.forest.forest import Forest
+from forestprune.forest.symmetric import gains_by_symmetry
 from forestprune.options import Options
 from forestprune.polish.polisher import Polisher
 from forestprune.select.ending import LEAST, Falling
 from forestprune.solve.contributions import predict_codes
 from forestprune.solve.descent import Descent
 from forestprune.solve.layers.rule import LayerRule
+from forestprune.solve.oblivious import ObliviousRule
 from forestprune.solve.point import Point, pack_splits
 from forestprune.solve.problem import Problem
 from forestprune.solve.rule import Rule
 from forestprune.solve.subtrees.rule import SubtreeRule
 from forestprune.system.progress import track
 
-RULES: dict[str, type[SubtreeRule] | type[LayerRule]] = {
+RULES: dict[str, type[SubtreeRule] | type[ObliviousRule] | type[LayerRule]] = {
     "subtree": SubtreeRule,
+    "oblivious": ObliviousRule,
     "layer": LayerRule,
 }
+
+
+def rule_for(
+    forest: Forest, options: Options
+) -> type[SubtreeRule] | type[ObliviousRule] | type[LayerRule]:
+    """Return the rule that options ask for, or that suits a forest if they leave it open."""
+    suits = "oblivious" if options.rule is None and gains_by_symmetry(forest) else "subtree"
+    return RULES[options.rule or suits]
+
 
 MIN_GAIN = 1e-10
 """A solution is better than another if its objective is lower by more than this."""
@@ -57,7 +70,7 @@ class Solver:
     ) -> None:
         self.problem = problem
         self.options = options
-        self.rule: Rule = RULES[options.rule](problem, options)
+        self.rule: Rule = rule_for(problem.encoding.forest, options)(problem, options)
         self._descent = Descent(self.rule)
         self._polisher = Polisher(self.rule, options, max_trees)
         self._about = about or {}

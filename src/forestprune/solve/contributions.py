@@ -30,6 +30,7 @@ class Contributions:
         self._owner = np.repeat(np.arange(forest.n_trees), np.diff(self._first_leaf))
         self._table = np.zeros((self._owner.size, forest.n_outputs))
         self._splits = np.zeros(trees.split.size, np.bool_)
+        self._levels = np.zeros(forest.n_trees, np.int64)
         self._weights = np.zeros(forest.n_trees)
         self._values: NDArray[np.float64] | None = None
         self._scratch = np.empty(int(np.diff(forest.offsets).max(initial=1)), np.int32)
@@ -73,12 +74,19 @@ class Contributions:
         counts = by_tree(splits, self._first_split)
         n_leaves = np.where(counts > 0, counts + 1, 0)
         differ = by_tree(splits != self._splits, self._first_split) > 0
+        levels = np.zeros(counts.size, np.int64)
+        if point.levels is not None:
+            levels = point.levels.astype(np.int64)
+        differ |= levels != self._levels
         differ |= (weights != self._weights) & (counts > 0)
         differ |= self._other_values(point.values, n_leaves, differ)
         trees = np.flatnonzero(differ)
         found = (self._leaves, self._n_leaves, self._leaf_of)
         kernels.number_all_leaves(self._trees, trees, splits, self._scratch, *found)
-        self._splits, self._weights, self._values = splits, weights.copy(), point.values
+        moved = trees[levels[trees] > 0]
+        kernels.number_level_leaves(moved, self._first_leaf, levels, self._leaf_of)
+        self._splits, self._levels = splits, levels
+        self._weights, self._values = weights.copy(), point.values
         rows = np.flatnonzero(np.repeat(differ, np.diff(self._first_leaf)))
         owner, leaf = self._owner[rows], self._leaf_of[rows]
         present = n_leaves[owner] > 0

@@ -10,6 +10,13 @@ from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
 from forestprune.options import Weighting
 
+TREE_COST = 32
+"""What a symmetric tree costs besides its nodes, in nodes.
+
+CatBoost takes about as long for a small one as for a large one, and with few larger trees errors
+are as low as with many small ones (`benchmarks/symmetric.py`).
+"""
+
 
 def split_costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
     """Return what the two children of each split cost together, over K, the cost of all nodes.
@@ -61,6 +68,29 @@ def layer_costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
     # A forest whose layers all cost nothing has nothing to divide by either.
     np.cumsum(layers / (total or 1.0), axis=1, out=costs[:, 1:])
     return seal(costs)
+
+
+def level_costs(forest: Forest, weighting: Weighting) -> NDArray[np.float64]:
+    """Return what so many levels of each symmetric tree cost, over K: (n_trees, max_depth + 1).
+
+    Parameters
+    ----------
+    forest : Forest
+    weighting : "node", "depth" or array-like of shape (n_trees, max_depth)
+        What :func:`layer_costs` says of trees cut at depths, since levels that are kept come first;
+        for "node", and TREE_COST for each tree.
+    """
+    shape = (forest.n_trees, forest.max_depth)
+    if not isinstance(weighting, str) and np.shape(weighting) != shape:
+        raise OptionError(
+            f"For {{rule='oblivious'}}, an array of {{weighting}} must have shape {shape}, for "
+            "each tree the costs of a first level, of a second and so on; got "
+            f"{np.shape(weighting)}. Costs of single nodes need {{rule='subtree'}}."
+        )
+    if isinstance(weighting, str) and weighting == "node":
+        weighting = forest.layer_sizes()
+        weighting[:, :1] += TREE_COST
+    return layer_costs(forest, weighting)
 
 
 def cut_weighting(forest: Forest, weighting: Weighting, depth: int) -> Weighting:

@@ -40,6 +40,10 @@ class Point:
         Sweeps over all trees that it took.
     report : dict
         What else there is to say, if there is something: by polishing, or that was chosen.
+    levels : uint32 array of shape (n_trees,), or None
+        Of symmetric trees, which levels are kept, as bits, the last level lowest. All that is said
+        of nodes is then about trees that ask at these levels first: see `forest/symmetric.py`.
+        None if trees are pruned from below.
     """
 
     alpha: float
@@ -52,6 +56,7 @@ class Point:
     values: NDArray[np.float64] | None = None
     n_iter: int = 0
     report: dict[str, Any] = field(default_factory=dict)
+    levels: NDArray[np.uint32] | None = None
 
     @cached_property
     def n_nodes(self) -> int:

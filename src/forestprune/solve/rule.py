@@ -29,11 +29,14 @@ class Rule(ABC):
         The order in which a sweep meets the trees.
     searches : bool
         Whether solutions get better by a search: from other beginnings, and by moves.
+    by_levels : bool
+        Whether levels of symmetric trees are kept, rather than parts from the root on.
     """
 
     problem: Problem
     order: Order
     searches: bool = False
+    by_levels: bool = False
 
     @staticmethod  # noqa: B027 - most need nothing
     def prepare(forest: Forest, n_rows: int, n_jobs: int | None) -> None:

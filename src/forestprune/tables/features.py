@@ -53,6 +53,11 @@ class Features:
             count = getattr(pipeline, "n_features_in_", None)
             return cls(None if names is None else [str(name) for name in names], count)
         spec = source.forest.input
+        if spec.hashed is not None:
+            raise TableError(
+                "The model has CatBoost's categories, which files of rows cannot be given for yet.",
+                "Prune it in Python: forestprune.prune(model, table, y).",
+            )
         known = spec.known_categories
         marked = () if known else spec.marked_categories or ()
         return cls(

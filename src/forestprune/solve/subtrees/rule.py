@@ -10,6 +10,7 @@ from forestprune.kernels.records import Price
 from forestprune.options import Options
 from forestprune.rows.trees import first_leaves
 from forestprune.solve.costs import split_costs
+from forestprune.solve.first_alpha import first_alpha
 from forestprune.solve.point import Point, kept_leaves, pack_splits
 from forestprune.solve.problem import Problem
 from forestprune.solve.rule import Order, Rule
@@ -86,20 +87,13 @@ class SubtreeRule(Rule):
     def alpha_range(self) -> tuple[float, float]:
         """Return the smallest alpha at which nothing enters if nothing is kept, and the lowest.
 
-        A pruning that gains g and costs c enters below alpha = g / c; the greatest such ratio over
-        all prunings is found by Dinkelbach's method: the best pruning at one alpha shows a higher
-        one, until nothing is better than nothing. Must be called before anything is solved.
+        Must be called before anything is solved.
         """
-        alpha = 0.0
-        for _ in range(100):  # a few are enough; rounding must not go on for ever
-            gain, cost, _ = self._best_prunings(self.price(alpha), 1.0, self.order)
-            total = alpha * cost + gain / self.problem.variation
-            ratio = np.divide(total, cost, out=np.zeros_like(total), where=cost > 0.0)
-            highest = float(ratio.max(initial=0.0))
-            if highest <= alpha * (1.0 + 1e-12):
-                break
-            alpha = highest
-        return alpha, self.tuning.smallest_alpha * alpha
+        highest = first_alpha(
+            lambda alpha: self._best_prunings(self.price(alpha), 1.0, self.order)[:2],
+            self.problem.variation,
+        )
+        return highest, self.tuning.smallest_alpha * highest
 
     def price(self, alpha: float) -> Price:
         """Return what prunings cost at `alpha`, as kernels read it."""
