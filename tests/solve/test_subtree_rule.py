@@ -97,8 +97,8 @@ def test_the_points_of_a_path_are_what_its_arrays_say(model, way, tmp_path):
 
 def test_without_refitting_a_path_ends_near_the_full_model(model):
     path = fp.prune_path(model, X, Y, rule="subtree", refit=False)
-    assert (np.diff(path.objectives) <= 1e-9).all()
-    assert path.losses[-1] <= 1 - model.score(X, Y) + 1e-3
+    assert (np.diff(path.objectives[:-1]) <= 1e-9).all()  # the last is the full model itself
+    assert path.losses[-2] <= 1 - model.score(X, Y) + 1e-3
 
 
 def test_a_pruned_model_can_be_pruned_again(model):
@@ -326,7 +326,8 @@ def test_objectives_can_be_recomputed_from_the_model(model, way):
         if way["refit"]:
             leaves = kept_leaves(forest, point.splits(forest))
             owner = np.searchsorted(forest.offsets, leaves, side="right") - 1
-            change = (point.values[0] * small.weights[owner] - origin[leaves]) ** 2
+            values = origin[leaves] if point.values is None else point.values[0]
+            change = (values * small.weights[owner] - origin[leaves]) ** 2
             expected += way.get("shrinkage", 100.0) * change.sum() / variation
         assert path.objectives[i] == pytest.approx(expected, rel=1e-9)
 
