@@ -1,19 +1,21 @@
 """prune() and prune_path(): a fitted model in, one pruned model or a path of them out."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from forestprune.exceptions import OptionError, named
-from forestprune.options import Options, require_count
+from forestprune.options import Format, Options, require_count
 from forestprune.select.budget import Budget
-from forestprune.select.choose import Wanted, choose, open_model
+from forestprune.select.choose import Wanted, choose, open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
-from forestprune.select.solver import Solver
 from forestprune.select.validation import validate
+from forestprune.solve.point import Point
 
 
 def prune(
@@ -26,7 +28,9 @@ def prune(
     max_trees: int | None = None,
     max_depth: int | None = None,
     max_bytes: int | None = None,
+    format: Format | None = None,  # noqa: A002
     tolerance: float | None = None,
+    confidence: float | None = None,
     one_standard_error: bool = False,
     X_val: Any = None,
     y_val: ArrayLike | None = None,
@@ -71,15 +75,22 @@ def prune(
         trees do not add up to y, such as those with a log link.
     alpha : float or None
         What keeping the whole forest costs, in units of var(y), in place of a budget. 1 if nothing
-        else says how small.
+        else says how small. The model is the one that a path has at this alpha.
     max_nodes, max_trees, max_bytes : int or None
         Budgets: the best model that has no more nodes (roots and leaves included), no more trees,
         no larger file. With ``polish="subset"``, max_trees is how many trees to pick.
+    format : str or None
+        The ending of the file that `max_bytes` counts: "json", "ubj" (XGBoost), "txt" (LightGBM),
+        "cbm", "json" (CatBoost), "skops" (scikit-learn), "joblib", "pkl" (any), "npz" (a Forest).
+        None takes that of the file which `model` names, else joblib.
     max_depth : int or None
         No tree may be deeper. Can be combined with all the others.
     tolerance : float or None
         The smallest model whose R squared on validation rows is at most this much below that of
-        the full model.
+        the full model. On other rows a little more than that is usually lost.
+    confidence : float or None
+        How sure validation rows must make that `tolerance` is kept to: with 0.95, the loss plus
+        1.64 of its standard errors must be within it. None takes the loss as measured.
     one_standard_error : bool
         The smallest model that is at most one standard error worse than the best, on validation
         rows.
@@ -89,7 +100,7 @@ def prune(
     sample_weight : array-like of shape (m,), or None
         Weights of the rows of `X`.
     n_alphas : int
-        Points of the path from which a budget or tolerance picks.
+        How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
     **options
         How to prune: `rule`, `refit`, `shrinkage`, `polish`, `weighting`, `max_iter`, `n_jobs`; and
         the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`, `random_state`.
@@ -98,7 +109,8 @@ def prune(
     Returns
     -------
     PrunedForest
-        ``to_native()`` gives a model of the class of `model`.
+        ``to_native()`` gives a model of the class of `model`, `validation` says how it does on the
+        validation rows, `path` has all candidates that it was chosen from.
 
     Examples
     --------
@@ -116,7 +128,9 @@ def prune(
         alpha=alpha,
         budget=Budget(max_nodes=max_nodes, max_trees=max_trees, max_bytes=max_bytes),
         max_depth=max_depth,
+        format=format,
         tolerance=tolerance,
+        confidence=confidence,
         one_standard_error=one_standard_error,
         n_alphas=n_alphas,
     )
@@ -139,6 +153,7 @@ def prune_path(
     sample_weight_val: ArrayLike | None = None,
     max_depth: int | None = None,
     max_trees: int | None = None,
+    format: Format | None = None,  # noqa: A002
     **options: Any,
 ) -> PruningPath:
     """Prune a fitted tree ensemble for many alphas, each from the solution before.
@@ -148,17 +163,22 @@ def prune_path(
     model, X, y, sample_weight, **options
         As for :func:`prune`.
     alphas : array-like or None
-        Your own alphas. By default `n_alphas` of them, from the smallest at which nothing is kept
-        down by equal factors: until the full model is reached, or, if leaf values or tree weights
-        are refitted, down to a small fraction of the first.
+        Your own alphas. By default they fall by equal factors from the smallest at which nothing
+        is kept, and, after `n_alphas` of them, by larger ones: until everything is kept, until what
+        is left could lower the error by no more than 1 %, or until the path is past its best on
+        validation rows. The full model itself comes last.
     n_alphas : int
-        How many points the path has, unless `alphas` are given.
+        How fine the path is: so many points for the first five decades of alpha.
     X_val, y_val, sample_weight_val
-        Validation rows, for `PruningPath.validation` and `PruningPath.select`.
+        Validation rows, for `PruningPath.validation` and `PruningPath.select`, and to end by. With
+        them, `shrinkage` may be a list: then the path has the points of all of them, by falling
+        alpha, and `select` takes the best of all. Otherwise there is one shrinkage, 100 by default.
     max_depth : int or None
         No tree may be deeper: all are cut there before pruning begins.
     max_trees : int or None
         How many trees ``polish="subset"`` picks at each point.
+    format : str or None
+        As for :func:`prune`: what `PruningPath.select` counts bytes in.
 
     Returns
     -------
@@ -184,18 +204,29 @@ def prune_path(
         )
     given = None if alphas is None else checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    if how.shrinkage is not None and len(how.shrinkages) > 1:
+    several = how.shrinkage is not None and len(how.shrinkages) > 1
+    if several and held_out is None:
         raise OptionError(
-            f"A path has one shrinkage, got {named('shrinkage', repr(how.shrinkage))}. prune() and "
-            "the estimators choose from several."
+            f"Without validation rows a path has one shrinkage, got "
+            f"{named('shrinkage', repr(how.shrinkage))}: give {{X_val}} and {{y_val}}, or one "
+            "number."
         )
     with np.errstate(under="ignore"):
-        source, how = open_model(model, X, how, max_depth)
+        source, how = open_model(model, X, how, max_depth, format)
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
         del X
-        solver = Solver(rows.problem(how.n_jobs), how, max_trees)
-        points = tuple(solver.path(solver.grid(n_alphas) if given is None else given))
-        del solver
-        if held_out is None:
-            return PruningPath(source, points)
-        return PruningPath(source, points, validate(held_out.routed(source, how.n_jobs), points))
+        validation_rows = None if held_out is None else held_out.routed(source, how.n_jobs)
+        paths: list[list[Point]] = []
+        last: list[Point] = []
+        for solver in solvers(rows, how, max_trees, choosing=several):
+            if given is not None:
+                paths.append(solver.path(given))
+            else:
+                found, last = whole_path(solver, n_alphas, validation_rows)
+                paths.append(found)
+            del solver  # what it takes must be gone before the next one begins
+        paths[-1] += last
+        parts = []
+        if validation_rows is not None:
+            parts = [validate(validation_rows, path) for path in paths]
+        return PruningPath.joined(source, [point for path in paths for point in path], parts)

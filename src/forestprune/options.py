@@ -35,6 +35,7 @@ NamedWeighting = Literal["node", "depth"]
 Weighting: TypeAlias = "NamedWeighting | ArrayLike"
 LocalSearch = Literal["random", "correlated"]
 SubsetSolver = Literal["heuristic", "scip", "gurobi"]
+Format = Literal["joblib", "pkl", "pickle", "skops", "json", "ubj", "txt", "cbm", "npz"]
 
 SHRINKAGES = (100.0, 10.0, 1000.0)
 """What shrinkage is chosen from; the first where there is nothing to choose by."""
@@ -85,7 +86,10 @@ def _spelled(kind: Any) -> list[str]:
 
 
 def _documented(cls: type) -> type:
-    """Add the parameters of a dataclass of options to its docstring."""
+    """Add the parameters of a dataclass of options to its docstring; its signature has types only.
+
+    With all that is said of them, nobody could read what `help` prints.
+    """
     lines = ["", "", "Parameters", "----------"]
     for each in fields(cls):
         kind, text = get_args(each.type)
@@ -98,6 +102,9 @@ def _documented(cls: type) -> type:
         lines.append(f"{each.name} : {' or '.join(filter(None, [', '.join(others), last]))}")
         lines += textwrap.wrap(as_code, 92, initial_indent="    ", subsequent_indent="    ")
     cls.__doc__ = f"{cls.__doc__}{textwrap.indent(chr(10).join(lines), '    ').rstrip()}\n    "
+    types = {each.name: get_args(each.type)[0] for each in fields(cls)}
+    types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in types.items()}
+    cast(Any, cls).__init__.__annotations__ = types | {"return": None}
     return cls
 
 
@@ -119,6 +126,17 @@ class Size:
         ),
     ] = None
     max_bytes: Annotated[int | None, About("Size of the file at most.", group=SIZE, least=1)] = None
+    format: Annotated[
+        Format | None,
+        About(
+            "Format of the file that {max_bytes} counts, by its ending.",
+            'Any that the model can be written in: "json", "ubj" (XGBoost), "txt" (LightGBM), '
+            '"cbm", "json" (CatBoost), "skops" (scikit-learn), "joblib", "pkl" (any), "npz" (a '
+            "``Forest``).",
+            unset="that of the file which the model was read from, else joblib",
+            group=SIZE,
+        ),
+    ] = None
     max_depth: Annotated[
         int | None,
         About("Depth of every tree at most; goes with all the others.", group=SIZE, least=1),
@@ -137,6 +155,19 @@ class Size:
             least=0,
         ),
     ] = None
+    confidence: Annotated[
+        float | None,
+        About(
+            "How sure, from 0.5 to below 1, validation rows must make that {tolerance} is kept to.",
+            "With 0.95, a model is good enough if the loss of R squared on validation rows, plus "
+            "1.64 of its standard errors, is within {tolerance}: the upper end of a one-sided "
+            "confidence interval. It is the standard error of the difference between both models "
+            "on the same rows.",
+            unset="0.5, the loss as measured",
+            group=SIZE,
+            least=0.5,
+        ),
+    ] = None
     one_standard_error: Annotated[
         bool,
         About(
@@ -144,7 +175,12 @@ class Size:
             group=SIZE,
         ),
     ] = False
-    n_alphas: Annotated[int, About("Points of the path.", group=SIZE, least=1)] = 100
+    n_alphas: Annotated[
+        int,
+        About(
+            "How fine the path is: points for the first five decades of alpha.", group=SIZE, least=1
+        ),
+    ] = 100
 
 
 @_documented
@@ -236,8 +272,8 @@ class Options:
             "How to get out of local optima (random, correlated: {rule='layer'} only).",
             'True: the most promising moves, deterministically. "random": as in the paper, drop a '
             'random tree and let the first absent one in. "correlated": the same, but in comes the '
-            "tree most correlated with the residual. Subtrees have so many neighbours that there "
-            "is no need.",
+            "tree most correlated with the residual. Subtrees are not searched: each alpha is "
+            "solved from a higher one.",
             group=PAPER,
         ),
     ] = True
@@ -275,7 +311,7 @@ class Options:
             require("weighting", self.weighting, listed, partial(_is_among, known))
         require_number("alpha2", self.alpha2)
         for shrinkage in self.shrinkages:
-            require("shrinkage", shrinkage, "a finite number, not negative, or a list", _is_number)
+            require("shrinkage", shrinkage, "a finite number, not negative, or a list", is_number)
         if not self.shrinkages:
             raise OptionError("{shrinkage} must be a number, or a list of at least one; got none.")
         self._check_rule()
@@ -378,7 +414,7 @@ def require(name: str, value: Any, required: str, holds: Callable[[Any], bool]) 
 
 def require_number(name: str, value: Any) -> None:
     """Raise an error unless `value` is a finite number, not negative."""
-    require(name, value, "a finite number, not negative", _is_number)
+    require(name, value, "a finite number, not negative", is_number)
 
 
 def require_count(name: str, value: Any, least: int, why: str = "") -> None:
@@ -396,7 +432,13 @@ def require_flag(name: str, value: Any, *, or_none: bool = False) -> None:
 
 def require_share(name: str, value: Any) -> None:
     """Raise an error unless `value` is a number between 0 and 1."""
-    require(name, value, "a number between 0 and 1", lambda v: _is_number(v) and 0.0 < v < 1.0)
+    require(name, value, "a number between 0 and 1", lambda v: is_number(v) and 0.0 < v < 1.0)
+
+
+def require_choice(name: str, value: Any) -> None:
+    """Raise an error unless `value` is one of those that the type of an option lists."""
+    allowed = choices(get_args(TABLE[name].type)[0])
+    require(name, value, " or ".join(map(repr, allowed)), partial(_is_among, allowed))
 
 
 def _is_among(allowed: tuple[Any, ...], value: Any) -> bool:
@@ -408,14 +450,15 @@ def _is_among(allowed: tuple[Any, ...], value: Any) -> bool:
     return (value is None or isinstance(value, str)) and value in allowed
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether `value` is a finite number, not negative."""
     # numpy's truth values are not registered as numbers, Python's are.
     is_real = isinstance(value, Real) and not isinstance(value, bool)
     return is_real and 0.0 <= float(value) < float("inf")
 
 
 def _is_positive(value: Any) -> bool:
-    return _is_number(value) and value > 0
+    return is_number(value) and value > 0
 
 
 def _is_count(least: int, value: Any) -> bool:

@@ -80,7 +80,8 @@ def test_warnings_are_notes_and_said_once(shop, tmp_path, monkeypatch):
 def test_numbers_that_are_none_are_null(shop, tmp_path, monkeypatch):
     from forestprune.cli import summary
 
-    monkeypatch.setattr(summary, "scores", lambda work, small: (float("nan"), float("-inf")))
+    scores = [dict.fromkeys(("r_squared", "rmse", "mae"), float(x)) for x in ("nan", "-inf")]
+    monkeypatch.setattr(summary, "scores", lambda work, small: tuple(scores))
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
     result = succeeds(*args, "-o", tmp_path / "s.npz", "--json")
     document = json.loads(result.stdout, parse_constant=pytest.fail)

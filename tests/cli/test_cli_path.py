@@ -26,11 +26,15 @@ def test_path_is_the_trade_off(shop, friedman, tmp_path):
         "trees": same.n_trees,
         "max_depth": same.max_depths,
         "loss": same.losses,
+        "objective": same.objectives,
         "r_squared": same.validation.scores,
         "standard_error": same.validation.standard_errors,
+        "rmse": same.validation.rmse,
+        "mae": same.validation.mae,
     }
     assert list(document["points"][0]) == list(columns)
     assert document["full"]["r_squared"] == pytest.approx(same.validation.full)
+    assert document["full"]["rmse"] == pytest.approx(same.validation.full_rmse)
     table = pd.read_csv(tmp_path / "p.csv")
     for name, column in columns.items():
         np.testing.assert_allclose([p[name] for p in document["points"]], column, atol=1e-12)
@@ -86,11 +90,22 @@ def test_path_with_nothing_held_out_and_options(shop, friedman, tmp_path):
         (["--csv", "p.txt"], r"p\.txt must end in \.csv"),
         (["--save", "p.joblib"], r"p\.joblib must end in \.npz"),
         (["--max-trees", 2], "--max-trees needs --polish subset"),
-        (["--shrinkage", 2, "--shrinkage", 3], "--shrinkage can be given once"),
+        (["--shrinkage", 2, "--shrinkage", 3, "--holdout", 0], "--shrinkage can be repeated only"),
     ],
 )
 def test_path_that_is_called_wrongly(options, match, tmp_path):
     fails(tmp_path, "path", "m.json", "d.csv", "--target", "y", *options, code=2, match=match)
+
+
+def test_path_of_several_shrinkages(shop, friedman):
+    X_fit, X_val, y_fit, y_val = split(*friedman)
+    args = ["path", shop / RF, shop / "rows.csv", "--target", "y", "--n-alphas", 4, "--json"]
+    document = json.loads(succeeds(*args, "--shrinkage", 5, "--shrinkage", 50).stdout)
+    held_out = {"X_val": X_val, "y_val": y_val}
+    same = fp.prune_path(shop / RF, X_fit, y_fit, n_alphas=4, shrinkage=[5, 50], **held_out)
+    assert [point["nodes"] for point in document["points"]] == same.n_nodes.tolist()
+    assert {point["shrinkage"] for point in document["points"][:-1]} == {5.0, 50.0}
+    assert document["points"][-1]["shrinkage"] is None  # the full model
 
 
 def test_path_quietly(shop, tmp_path):

@@ -31,8 +31,6 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor, export_text, plot_tree
 from sklearn.utils.validation import check_is_fitted
 from strategies import probing_rows, training_sets
@@ -448,7 +446,6 @@ def test_inputs_are_accepted_as_the_library_accepts_them(friedman):
             GradientBoostingRegressor(n_estimators=2, init=LinearRegression()),
             "starts from a constant.*LinearRegression",
         ),
-        (make_pipeline(StandardScaler(), RandomForestRegressor(2)), "last step"),
         (GridSearchCV(RandomForestRegressor(2), {"max_depth": [1]}), "best_estimator_"),
     ],
 )

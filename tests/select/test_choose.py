@@ -108,9 +108,9 @@ def test_a_budget_is_refined_without_building_forests(monkeypatch):
     built = []
     original = fp.PrunedForest.of.__func__
 
-    def counted(cls, source, point):
+    def counted(cls, source, point, *place):
         built.append(point.n_nodes)
-        return original(cls, source, point)
+        return original(cls, source, point, *place)
 
     monkeypatch.setattr(fp.PrunedForest, "of", classmethod(counted))
     small = fp.prune(model, X, Y, max_nodes=60, n_alphas=10, **VALIDATION)
@@ -134,10 +134,12 @@ def test_every_point_has_its_own_score(options):
     wanted = Wanted(budget=Budget(max_nodes=60), n_alphas=12)
     path, taken = choose(model, X, Y, None, wanted, held_out, Options.of(options))
     assert (np.diff(path.alphas) <= 0).all()
-    shrinkages = {point.report.get("shrinkage") for point in path.points}
+    assert path.points[-1].n_nodes == fp.Forest.from_model(model).n_nodes
+    shrinkages = {point.report.get("shrinkage") for point in path.points[:-1]}
     assert len(shrinkages) == (1 if options else 3)
-    # The gap between the last that fits and the next is halved again and again, for each.
-    assert len(path) >= len(shrinkages) * (5 + solver.HALVINGS)
+    # The gap between the last that fits and the next is halved again and again; what is better on
+    # validation rows than that next one, by chance, is left out.
+    assert len(path) >= len(shrinkages) * 8
     for small, score, error in zip(
         path, path.validation.scores, path.validation.standard_errors, strict=True
     ):

@@ -1,5 +1,8 @@
 """The path: its grid, its points, scores, choosing, saving."""
 
+import sys
+from dataclasses import replace
+
 import joblib
 import naive
 import numpy as np
@@ -22,7 +25,6 @@ from forestprune.select.budget import Budget
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import file_size
 from forestprune.select.solver import Solver
-from forestprune.select.validation import Validation
 from forestprune.solve.problem import pose
 
 X, Y = make_friedman1(400, noise=1.0, random_state=0)
@@ -183,9 +185,9 @@ def test_a_tolerance_takes_the_smallest_model_that_is_good_enough(path):
         assert small.n_nodes == path.n_nodes[good].min()
         score = r2_score(Y_VAL, small.predict(X_VAL))
         assert score >= path.validation.full - tolerance - 1e-12
-    unreachable = Validation(path.validation.scores, path.validation.standard_errors, 0.9999)
+    unreachable = replace(path.validation, full=0.9999)
     path = PruningPath(path.source, path.points, unreachable)
-    with pytest.raises(ValueError, match=r"within tolerance=0.*Give a larger tolerance"):
+    with pytest.raises(ValueError, match=r"within tolerance=0 .*0\.9999.*needs tolerance="):
         path.select(tolerance=0)
 
 
@@ -226,6 +228,39 @@ def test_what_cannot_be_selected_is_refused(criteria, complaint):
         path.select(**criteria)
 
 
+def test_confidence_asks_for_standard_errors_to_spare(path):
+    v = path.validation
+    for confidence, factor in ((0.5, 0.0), (0.8, 0.8416212), (0.95, 1.6448536)):
+        small = path.select(tolerance=0.05, confidence=confidence)
+        good = v.full - v.scores + factor * v.shortfall_errors <= 0.05
+        assert small.n_nodes == path.n_nodes[good].min()
+    assert path.select(tolerance=0.05).n_nodes <= small.n_nodes
+
+
+def test_a_shortfall_has_the_error_of_a_paired_difference(path, model):
+    full = (Y_VAL - model.predict(X_VAL)) ** 2
+    for i in range(0, len(path), 7):
+        differences = (Y_VAL - path[i].predict(X_VAL)) ** 2 - full
+        error = np.std(differences) / np.sqrt(len(Y_VAL)) / np.var(Y_VAL)
+        assert path.validation.shortfall_errors[i] == pytest.approx(error, abs=1e-12)
+        assert path[i].validation.shortfall == pytest.approx(differences.mean() / np.var(Y_VAL))
+
+
+@pytest.mark.parametrize(
+    ("criteria", "complaint"),
+    [
+        ({"confidence": 0.9}, "give tolerance too"),
+        ({"confidence": 0.9, "one_standard_error": True}, "give tolerance too"),
+        ({"confidence": 0.4, "tolerance": 0.1}, "confidence must be a number from 0.5 to below 1"),
+        ({"confidence": 1.0, "tolerance": 0.1}, "confidence must be a number from 0.5 to below 1"),
+        ({"confidence": "95 %", "tolerance": 0.1}, "confidence must be a number"),
+    ],
+)
+def test_confidence_is_a_probability_about_a_tolerance(path, criteria, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        path.select(**criteria)
+
+
 def test_negative_tolerances_are_refused(path):
     with pytest.raises(ValueError, match="tolerance must be a finite number, not negative"):
         path.select(tolerance=-0.1)
@@ -237,7 +272,8 @@ def test_a_saved_path_comes_back(path, tmp_path):
     for name in ("alphas", "objectives", "losses", "depths", "weights", "intercepts", "n_nodes"):
         np.testing.assert_array_equal(getattr(again, name), getattr(path, name))
     assert again.source.forest == path.source.forest
-    assert again.validation.full == path.validation.full
+    for name, value in vars(path.validation).items():
+        np.testing.assert_array_equal(getattr(again.validation, name), value)
     small, same = path.select(max_nodes=100), again.select(max_nodes=100)
     np.testing.assert_array_equal(small.predict(X_VAL), same.predict(X_VAL))
     assert type(same.to_native()) is type(small.to_native())
@@ -282,9 +318,63 @@ def test_one_standard_error_within_a_budget(path):
     assert 0 < small.n_nodes <= 40
 
 
-def test_slices_are_refused(path):
+def test_a_slice_is_a_path_of_some_points(path):
+    some = path[2:-1:3]
+    assert isinstance(some, PruningPath)
+    assert some.points == path.points[2:-1:3]
+    np.testing.assert_array_equal(some.validation.scores, path.validation.scores[2:-1:3])
+    assert some[-1].validation == path[2 + 3 * (len(some) - 1)].validation
+    assert some[1].path is some
+    assert some.select(max_nodes=30).n_nodes <= 30
+    assert fp.prune_path(BOOSTED, X, Y, n_alphas=5)[1:3].validation is None
     with pytest.raises(TypeError):
-        path[1:3]
+        path["1"]
+
+
+def test_points_know_their_path_and_place(path):
+    assert [small.index for small in path] == list(range(len(path)))
+    assert path[-2].index == len(path) - 2
+    taken = path.select(max_nodes=50)
+    assert taken.path is path
+    assert path[taken.index].n_nodes == taken.n_nodes
+    later = path.select(max_nodes=50, X=X_VAL[:50], y=Y_VAL[:50])
+    assert later.validation.n_rows == 50
+    assert later.path.points is path.points
+
+
+def test_a_path_as_a_table(path):
+    frame = path.to_frame()
+    assert len(frame) == len(path)
+    columns = ["alpha", "nodes", "trees", "max_depth", "loss", "objective"]
+    assert list(frame.columns) == [*columns, "r_squared", "standard_error", "rmse", "mae"]
+    np.testing.assert_array_equal(frame["nodes"], path.n_nodes)
+    np.testing.assert_array_equal(frame["max_depth"], path.max_depths)
+    np.testing.assert_array_equal(frame["r_squared"], path.validation.scores)
+    own = fp.prune_path(BOOSTED, X, n_alphas=5, X_val=X_VAL).to_frame()
+    assert list(own.columns) == [*columns, "r_squared", "standard_error"]
+
+
+def test_a_table_needs_pandas(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install pandas"):
+        path.to_frame()
+
+
+def test_a_path_of_several_shrinkages_has_the_points_of_all():
+    shrinkages, options = [10.0, 1000.0], {"n_alphas": 12, "X_val": X_VAL, "y_val": Y_VAL}
+    path = fp.prune_path(BOOSTED, X, Y, shrinkage=shrinkages, **options)
+    alone = [fp.prune_path(BOOSTED, X, Y, shrinkage=s, **options) for s in shrinkages]
+    assert (np.diff(path.alphas) <= 0).all()
+    frame = path.to_frame()
+    for shrinkage, each in zip(shrinkages, alone, strict=True):
+        mine = frame[frame["shrinkage"] == shrinkage]
+        np.testing.assert_array_equal(mine["nodes"], each.n_nodes[:-1])
+        np.testing.assert_array_equal(mine["r_squared"], each.validation.scores[:-1])
+        assert path.n_nodes[-1] == each.n_nodes[-1]  # the full model, which has no shrinkage
+    best = max(each.select(max_nodes=80).validation.score for each in alone)
+    assert path.select(max_nodes=80).validation.score == best
+    with pytest.raises(ValueError, match="Without validation rows a path has one shrinkage"):
+        fp.prune_path(BOOSTED, X, Y, shrinkage=shrinkages)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +393,11 @@ def test_slices_are_refused(path):
         ("alpha", lambda a: a[1:]),
         ("alpha", lambda a: a.astype(str)),
         ("validation/scores", lambda a: a[1:]),
+        ("validation/shortfall_errors", lambda a: a * np.nan),
+        ("validation/rmse", lambda a: a[1:]),
+        ("validation/full_mae", lambda a: np.append(a, a)),
+        ("validation/n_rows", lambda a: -a),
+        ("validation/n_rows", lambda a: a + 0.5),
     ],
 )
 def test_damaged_paths_are_refused(path, tmp_path, name, change):

@@ -104,19 +104,12 @@ def _check_access(path: Path, folder: Path) -> None:
 
 def check_ending(path: Path, source: "Source") -> None:
     """Refuse an ending that the small model cannot have."""
-    from forestprune.forest import registry
-    from forestprune.interop.model_files import PICKLES, listed_endings
+    from forestprune.interop.model_files import listed_endings
 
-    origin = source.forest.origin
-    endings: tuple[str, ...]
+    origin, endings = source.forest.origin, source.endings
+    kind = "a Forest without a library" if origin is None else f"a {origin.model_class}"
     if source.pipeline is not None:
-        # Files of skops are for scikit-learn's own classes.
-        own = origin is not None and origin.library == "sklearn"
-        kind, endings = "a Pipeline", registry.file_endings("sklearn") if own else PICKLES
-    elif origin is None:
-        kind, endings = "a Forest without a library", (".npz",)
-    else:
-        kind, endings = f"a {origin.model_class}", (*registry.file_endings(origin.library), ".npz")
+        kind = "a Pipeline"
     if path.suffix not in endings:
         small = ", in small letters" if path.suffix.lower() in endings else ""
         raise WrongCallError(

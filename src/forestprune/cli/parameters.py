@@ -199,6 +199,7 @@ class Size:
     max_depth: Annotated[int | None, option("max_depth")] = None
     alpha: Annotated[float | None, option("alpha")] = None
     tolerance: Annotated[float | None, option("tolerance")] = None
+    confidence: Annotated[float | None, option("confidence")] = None
     one_standard_error: Annotated[bool, option("one_standard_error")] = False
 
     @property
@@ -232,6 +233,10 @@ class Size:
             raise WrongCallError(
                 "--tolerance and --one-standard-error exclude each other: give one."
             )
+        if self.confidence is not None and not self.confidence < 1.0:
+            raise WrongCallError(f"--confidence must be below 1, got {self.confidence:g}.")
+        if self.confidence is not None and self.tolerance is None:
+            raise WrongCallError("--confidence is for --tolerance: give that too.")
         if by_quality and not division:
             raise WrongCallError(
                 f"{spelled(by_quality[0])} needs rows to choose by: leave --holdout 0 out."

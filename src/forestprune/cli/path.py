@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 _HEADINGS = {
     "max_depth": "depth",
-    "r_squared": "R squared, held out",
+    "r_squared": "R² held out",
     "standard_error": "std. error",
+    "rmse": "RMSE",
+    "mae": "MAE",
 }
 """Of columns that are called something else in the table for people."""
 
@@ -52,8 +54,10 @@ def path(
             raise WrongCallError(
                 "--max-trees needs --polish subset: it is how many trees that picks."
             )
-        if how.shrinkage is not None and len(how.shrinkage) > 1:
-            raise WrongCallError("--shrinkage can be given once: a path has one.")
+        if how.shrinkage is not None and len(how.shrinkage) > 1 and not division:
+            raise WrongCallError(
+                "--shrinkage can be repeated only if rows are held out: not with --holdout 0."
+            )
         if printing.quiet and csv is None and save is None:
             raise WrongCallError("with --quiet nothing would come out: give --csv or --save.")
 
@@ -84,7 +88,8 @@ def path(
             max_trees=max_trees,
             **vars(options),
         )
-        score = None if found.validation is None else found.validation.full
+        validation = found.validation
+        score = None if validation is None else validation.full
         output.note(doubt(task, score))
         points = _points(found)
         for each in written:
@@ -99,7 +104,12 @@ def path(
             "rows": len(task.rows),
             "rows_held_out": task.n_held_out,
             "held_out_from": str(division) if division else None,
-            "full": size_of(source.forest) | {"r_squared": score},
+            "full": size_of(source.forest)
+            | {
+                "r_squared": score,
+                "rmse": None if validation is None else validation.full_rmse,
+                "mae": None if validation is None else validation.full_mae,
+            },
             "points": points,
         }
         shown = [_table(document), *(f"written to {each}" for each in written)]
@@ -108,17 +118,7 @@ def path(
 
 def _points(found: "PruningPath") -> list[dict[str, Any]]:
     """Return a line of the table for each point."""
-    columns = {
-        "alpha": found.alphas,
-        "nodes": found.n_nodes,
-        "trees": found.n_trees,
-        "max_depth": found.max_depths,
-        "loss": found.losses,
-    }
-    if found.validation is not None:
-        columns["r_squared"] = found.validation.scores
-        columns["standard_error"] = found.validation.standard_errors
-    lists = {name: column.tolist() for name, column in columns.items()}
+    lists = {name: column.tolist() for name, column in found.columns().items()}
     return [dict(zip(lists, line, strict=True)) for line in zip(*lists.values(), strict=True)]
 
 
@@ -138,18 +138,22 @@ def _table(document: dict[str, Any]) -> "Table":
 
     points = document["points"]
     table = Table(box=None, pad_edge=False)
-    for name in points[0]:
-        table.add_column(_HEADINGS.get(name, name), justify="right")
+    shown = [name for name in points[0] if name != "objective"]
+    for name in shown:
+        heading = _HEADINGS.get(name, name)
+        if name == "r_squared" and "rmse" not in points[0]:
+            heading = "R² of the model's own raw prediction, held out"
+        table.add_column(heading, justify="right")
     before: dict[str, Any] = {}
     for point in points:
         if any(point[name] != before.get(name) for name in ("nodes", "trees", "max_depth", "loss")):
-            table.add_row(*(_cell(entry) for entry in point.values()))
+            table.add_row(*(_cell(point[name]) for name in shown))
         before = point
     full = {"alpha": "full", "loss": ""} | {
         name: _cell(entry) for name, entry in document["full"].items() if entry is not None
     }
     table.add_section()
-    table.add_row(*(full.get(name, "") for name in points[0]))
+    table.add_row(*(full.get(name, "") for name in shown))
     return table
 
 

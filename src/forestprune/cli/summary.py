@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from forestprune.forest.forest import Forest
+    from forestprune.loss import Measured
     from forestprune.options import Options
     from forestprune.select.pruned import PrunedForest
 
@@ -77,7 +78,7 @@ def bars(histogram: list[dict[str, int]]) -> list[str]:
 
 def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str, Any]:
     """Return what came of pruning."""
-    full_score, small_score = scores(work, small)
+    full, pruned = scores(work, small)
     shrinkage = options.shrinkages[0] if options.new_values else None
     return {
         **origin_of(work.source.forest),
@@ -85,25 +86,36 @@ def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str,
         "rows": len(work.rows),
         "rows_held_out": work.n_held_out,
         "held_out_from": str(work.division) if work.division else None,
-        "full": size_of(work.source.forest) | {"r_squared": full_score},
-        "small": size_of(small.forest) | {"r_squared": small_score},
+        "full": size_of(work.source.forest) | full,
+        "small": size_of(small.forest) | pruned,
         "alpha": small.alpha,
         "shrinkage": small.report.get("shrinkage", shrinkage),
         "loss": small.loss,
     }
 
 
-def scores(work: Work, small: "PrunedForest") -> tuple[float | None, float | None]:
-    """Return R squared of the full and the small model, or None where no rows were held out.
+Scores = dict[str, float | None]
 
-    Without a target the full model is right by definition.
+
+def scores(work: Work, small: "PrunedForest") -> tuple[Scores, Scores]:
+    """Return how the full and the small model do on the rows held out; None if there are none.
+
+    Without a target the full model is right by definition, and no error is in units of it.
     """
     rows = work.held_out
+    unknown: Scores = dict.fromkeys(("r_squared", "rmse", "mae"))
     if rows is None or len(rows) < 2:  # of one row there is no R squared
-        return None, None
+        return unknown, dict(unknown)
     full = _predicted(work, rows.X)
     target = full if rows.y is None else rows.y
-    return _score(target, full, rows.weight), _score(target, small.predict(rows.X), rows.weight)
+    found = []
+    for predicted in (full, small.predict(rows.X)):
+        measured = _measured(target, predicted, rows.weight)
+        known: Scores = {"r_squared": measured.score}
+        if work.targets:
+            known |= {"rmse": measured.rmse, "mae": measured.mae}
+        found.append(unknown | known)
+    return found[0], found[1]
 
 
 def doubt(work: Work, full_score: float | None) -> str | None:
@@ -132,17 +144,18 @@ def _score_of_some(work: Work) -> float | None:
     weighed = rows.weight is None or bool(rows.weight.any())
     if rows.y is None or len(rows) < _ENOUGH or not weighed or not rows.y.std():
         return None
-    return _score(rows.y, _predicted(work, rows.X), rows.weight)
+    return _measured(rows.y, _predicted(work, rows.X), rows.weight).score
 
 
 def _predicted(work: Work, X: Any) -> Any:
     return work.source.original.predict(work.source.transform(X))
 
 
-def _score(target: Any, predicted: Any, weight: Any) -> float:
-    from sklearn.metrics import r2_score
+def _measured(target: Any, predicted: Any, weight: Any) -> "Measured":
+    from forestprune.loss import Yardstick
 
-    return float(r2_score(target, predicted, sample_weight=weight, multioutput="variance_weighted"))
+    by_output = [np.atleast_2d(np.asarray(each, np.float64).T) for each in (target, predicted)]
+    return Yardstick(by_output[0], weight).measure(by_output[1])
 
 
 def table(document: dict[str, Any]) -> "Table":
@@ -160,10 +173,14 @@ def table(document: dict[str, Any]) -> "Table":
         if key == "bytes" and len(endings) > 1:
             name, ratio = f"{name} (other formats)", ""
         result.add_row(name, f"{full[key]:,}", f"{small[key]:,}", ratio)
-    label = "R squared" if document["target"] else "R squared against the full model"
+    label = "R squared" if document["target"] else "R squared of the model's own raw prediction"
     if full["r_squared"] is not None:
         label = f"{label}, {document['rows_held_out']:,} rows held out"
         result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")
+        for key in ("rmse", "mae"):
+            if full[key] is not None:
+                label = f"{key.upper()}, in units of the target"
+                result.add_row(label, f"{full[key]:.4g}", f"{small[key]:.4g}")
     else:
         pruned_with = f"{label}, rows it was pruned with"
         result.add_row(pruned_with, "not measured", f"{1.0 - document['loss']:.4f}")

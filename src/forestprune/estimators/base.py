@@ -1,5 +1,7 @@
 """What the estimators share: a fitted forest in, the small model out."""
 
+from __future__ import annotations
+
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -11,7 +13,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from forestprune.interop.source import Source, is_a
-from forestprune.options import Options, require_count
+from forestprune.options import Format, Options, require_choice, require_count
 from forestprune.select.budget import Budget, check_quality
 from forestprune.select.pruned import PrunedForest
 
@@ -25,7 +27,7 @@ class Rows(NamedTuple):
     y: Any
     weights: Any
 
-    def some(self, which: NDArray[np.int64]) -> "Rows":
+    def some(self, which: NDArray[np.int64]) -> Rows:
         """Return the rows of some numbers."""
         return Rows(*(None if part is None else _safe_indexing(part, which) for part in self))
 
@@ -34,7 +36,9 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     """An estimator that predicts with a pruned forest."""
 
     estimator: Any
+    format: Format | None
     tolerance: float | None
+    confidence: float | None
     one_standard_error: bool
     n_alphas: int
     n_jobs: int | None
@@ -82,7 +86,8 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     def _checked(self, X: Any, y: ArrayLike) -> Options:
         """Refuse what is wrong before a forest is fitted, which may take hours."""
         validate_data(self, X, y, skip_check_array=True)
-        check_quality(self.tolerance, self.one_standard_error)
+        check_quality(self.tolerance, self.one_standard_error, self.confidence)
+        require_choice("format", self.format)
         require_count("n_alphas", self.n_alphas, 1)
         Budget(**self._given(*BUDGET))
         return Options.of(self._options())
@@ -97,7 +102,7 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
 
     def _finish(self, pruned: PrunedForest) -> None:
         self.pruned_ = pruned
-        self.n_iter_ = pruned.n_iter
+        self.n_iter_ = max(pruned.n_iter, 1)  # scikit-learn wants one even for the full model
         self.estimator_ = pruned.to_native()
 
 

@@ -1,5 +1,7 @@
 """A forest pruned as much as cross-validation says."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ from forestprune.estimators.base import PrunedRegressor, Rows, is_fitted
 from forestprune.exceptions import OptionError
 from forestprune.interop.source import Source
 from forestprune.options import (
+    Format,
     Joint,
     LocalSearch,
     Options,
@@ -20,7 +23,7 @@ from forestprune.options import (
     Weighting,
 )
 from forestprune.select.budget import Budget
-from forestprune.select.choose import open_model, solvers
+from forestprune.select.choose import open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import RoutedRows, checked_alphas
 from forestprune.select.solver import rule_for
@@ -44,7 +47,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
         A tree ensemble, or a Pipeline that ends in one; see :class:`ForestPruneRegressor`.
     cv : int, splitter or iterable
         The folds, as for scikit-learn's `check_cv`.
-    max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
+    max_nodes, max_trees, max_depth, max_bytes, format, tolerance, confidence, one_standard_error, n_alphas
         As for :func:`forestprune.prune`; all may be left out.
     alphas : array-like or None
         Your own alphas, instead of `n_alphas` of them.
@@ -73,7 +76,9 @@ class ForestPruneRegressorCV(PrunedRegressor):
         max_trees: int | None = None,
         max_depth: int | None = None,
         max_bytes: int | None = None,
+        format: Format | None = None,  # noqa: A002
         tolerance: float | None = None,
+        confidence: float | None = None,
         one_standard_error: bool = False,
         alphas: ArrayLike | None = None,
         n_alphas: int = 100,
@@ -97,7 +102,9 @@ class ForestPruneRegressorCV(PrunedRegressor):
         self.max_trees = max_trees
         self.max_depth = max_depth
         self.max_bytes = max_bytes
+        self.format = format
         self.tolerance = tolerance
+        self.confidence = confidence
         self.one_standard_error = one_standard_error
         self.alphas = alphas
         self.n_alphas = n_alphas
@@ -117,7 +124,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "ForestPruneRegressorCV":
+    ) -> ForestPruneRegressorCV:
         """Fit the forest, if it is not fitted, choose alpha by cross-validation, and prune.
 
         Parameters
@@ -132,20 +139,24 @@ class ForestPruneRegressorCV(PrunedRegressor):
         how = self._checked(X, y)
         rows = Rows(*indexable(X, y, sample_weight))
         folds = list(check_cv(self.cv).split(rows.X, rows.y))
-        if self.one_standard_error and len(folds) < 2:
+        if (self.one_standard_error or self.confidence is not None) and len(folds) < 2:
             raise OptionError(
-                "{one_standard_error} needs at least two folds to tell how much scores scatter, "
-                f"got {len(folds)}."
+                "{one_standard_error} and {confidence} need at least two folds to tell how much "
+                f"scores scatter, got {len(folds)}."
             )
         given = None if self.alphas is None else checked_alphas(self.alphas)
         source, fitted = self._source(rows), is_fitted(self.estimator)
-        source, how = open_model(source, rows.X, how, self.max_depth)
+        source, how = open_model(source, rows.X, how, self.max_depth, self.format)
         routed = self._routed(source, rows)
         with np.errstate(under="ignore"):
-            paths = [
-                solver.path(solver.grid(self.n_alphas) if given is None else given)
-                for solver in solvers(routed, how, self._picked, choosing=True)
-            ]
+            paths: list[list[Point]] = []
+            last: list[Point] = []
+            for solver in solvers(routed, how, self._picked, choosing=True):
+                if given is not None:
+                    paths.append(solver.path(given))
+                else:
+                    path, last = whole_path(solver, self.n_alphas, None)
+                    paths.append(path)
             scored = []
             for train, test in track(folds, "cross-validating", len(folds)):
                 # The trees of a fitted model are the same in all folds, and so are the codes.
@@ -154,27 +165,27 @@ class ForestPruneRegressorCV(PrunedRegressor):
                     if fitted
                     else self._fitted_to(rows.some(train), rows.some(test), how)
                 )
-                scored.append(self._score_fold(paths, how, *parts))
-        full = float(np.mean([full for _, full in scored]))
-        # One row a fold, one column a point of any path.
-        scores = np.array([np.concatenate(found) for found, _ in scored])
-        points = tuple(point for path in paths for point in path)
-        validation = _summary(scores, full)
-        chosen = PruningPath(source, points, validation).choose(
+                scored.append(self._score_fold(paths, how, *parts, full=bool(last)))
+        points = [point for path in paths for point in path]
+        validation = _summary(scored)
+        chosen = PruningPath(source, (*points, *last), validation).choose(
             Budget(max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes),
             self.tolerance,
             self.one_standard_error,
             validation,
+            self.confidence,
         )
-        # Which path that point belongs to, and where that begins.
+        # Which path that point belongs to, and where that begins; the full model ends each of them.
         ends = np.cumsum([len(path) for path in paths])
-        which = int(np.searchsorted(ends, chosen, side="right"))
-        first = int(ends[which]) - len(paths[which])
-        self.scores_ = scores[:, first : ends[which]].T
-        self.path_ = PruningPath(source, tuple(paths[which]), _summary(self.scores_.T, full))
+        which = int(np.searchsorted(ends, chosen, side="right")) % len(paths)
+        own = np.arange(ends[which] - len(paths[which]), ends[which])
+        own = np.append(own, np.arange(len(points), len(points) + len(last)))
+        self.scores_ = np.array([fold.scores[own] for fold in scored]).T
+        self.path_ = PruningPath(source, (*paths[which], *last), validation.take(own))
         self.shrinkage_ = float(how.shrinkages[which])
-        self.alpha_ = float(self.path_.alphas[chosen - first])
-        self._finish(self.path_[chosen - first])
+        taken = int(np.flatnonzero(own == chosen)[0])
+        self.alpha_ = float(self.path_.alphas[taken])
+        self._finish(self.path_[taken])
         return self
 
     @property
@@ -199,23 +210,43 @@ class ForestPruneRegressorCV(PrunedRegressor):
         how: Options,
         train: RoutedRows,
         test: RoutedRows,
-    ) -> tuple[list[NDArray[np.float64]], float]:
-        """Return the scores of all alphas of each path, and of the full model, in one fold."""
-        all_scores, full = [], np.nan
+        *,
+        full: bool,
+    ) -> Validation:
+        """Return the scores of all alphas, of one path after another, in one fold.
+
+        If asked for, those of the `full` model come last.
+        """
+        parts: list[Validation] = []
         fold = solvers(train, how, self._picked, choosing=True)
         for path, solver in zip(paths, fold, strict=True):
             found = validate(test, solver.path(np.array([point.alpha for point in path])))
             # A path that ends early ends at the full model, the solution for smaller alphas too.
-            scores = np.full(len(path), found.scores[-1])
-            scores[: found.scores.size] = found.scores
-            all_scores.append(scores)
-            full = found.full
-        return all_scores, full
+            parts.append(found.take(np.minimum(np.arange(len(path)), found.scores.size - 1)))
+        parts += [validate(test, [solver.full()])] if full else []
+        return Validation.joined(parts)
 
 
-def _summary(scores: NDArray[np.float64], full: float) -> Validation:
-    """Return the mean of the folds' scores, (n_folds, n_alphas), and how much they scatter."""
-    folds = len(scores)
-    # One fold cannot say how much they scatter.
-    spread = scores.std(axis=0, ddof=min(1, folds - 1))
-    return Validation(scores.mean(axis=0), spread / np.sqrt(folds), full)
+def _summary(folds: Sequence[Validation]) -> Validation:
+    """Return the means of what folds say of each point, and how much their scores scatter."""
+
+    def mean(name: str) -> Any:
+        return np.mean([getattr(fold, name) for fold in folds], axis=0)
+
+    def error(scores: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        # One fold cannot say how much they scatter.
+        spread = np.std(scores, axis=0, ddof=min(1, len(folds) - 1))
+        return np.asarray(spread / np.sqrt(len(folds)))
+
+    labelled = folds[0].of_target
+    return Validation(
+        scores=mean("scores"),
+        standard_errors=error([fold.scores for fold in folds]),
+        full=float(mean("full")),
+        shortfall_errors=error([fold.full - fold.scores for fold in folds]),
+        rmse=mean("rmse") if labelled else None,
+        mae=mean("mae") if labelled else None,
+        full_rmse=float(mean("full_rmse")) if labelled else None,
+        full_mae=float(mean("full_mae")) if labelled else None,
+        n_rows=sum(fold.n_rows for fold in folds),
+    )

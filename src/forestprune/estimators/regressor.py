@@ -1,5 +1,7 @@
 """A forest pruned to a budget, or by rows that are kept back for that."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +11,7 @@ from forestprune.api import prune
 from forestprune.estimators.base import BUDGET, PrunedRegressor, Rows
 from forestprune.exceptions import OptionError, named
 from forestprune.options import (
+    Format,
     Joint,
     LocalSearch,
     Options,
@@ -32,7 +35,7 @@ class ForestPruneRegressor(PrunedRegressor):
         cloning, as in a grid search, makes it unfitted unless it is in a FrozenEstimator. If its
         trees do not add up to y, as with a log link or a quantile loss, it is fitted to y and
         pruned towards its own predictions.
-    alpha, max_nodes, max_trees, max_depth, max_bytes, tolerance, one_standard_error, n_alphas
+    alpha, max_nodes, max_trees, max_depth, max_bytes, format, tolerance, confidence, one_standard_error, n_alphas
         How small: as for :func:`forestprune.prune`.
     validation_fraction : float or None
         Share of the rows to choose the point of the path and the shrinkage by; the forest is
@@ -73,7 +76,9 @@ class ForestPruneRegressor(PrunedRegressor):
         max_trees: int | None = None,
         max_depth: int | None = None,
         max_bytes: int | None = None,
+        format: Format | None = None,  # noqa: A002
         tolerance: float | None = None,
+        confidence: float | None = None,
         one_standard_error: bool = False,
         validation_fraction: float | None = None,
         n_alphas: int = 100,
@@ -97,7 +102,9 @@ class ForestPruneRegressor(PrunedRegressor):
         self.max_trees = max_trees
         self.max_depth = max_depth
         self.max_bytes = max_bytes
+        self.format = format
         self.tolerance = tolerance
+        self.confidence = confidence
         self.one_standard_error = one_standard_error
         self.validation_fraction = validation_fraction
         self.n_alphas = n_alphas
@@ -117,7 +124,7 @@ class ForestPruneRegressor(PrunedRegressor):
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "ForestPruneRegressor":
+    ) -> ForestPruneRegressor:
         """Fit the forest, if it is not fitted, and prune it.
 
         Parameters
@@ -130,7 +137,8 @@ class ForestPruneRegressor(PrunedRegressor):
         how = self._checked(X, y)
         rows, held_out = self._divided(Rows(X, y, sample_weight), how)
         budget = Budget(**self._given("max_nodes", "max_trees", "max_bytes"))
-        wanted = Wanted(budget=budget, **self._given("alpha", "tolerance", "one_standard_error"))
+        quality = ("tolerance", "one_standard_error", "confidence")
+        wanted = Wanted(budget=budget, **self._given("alpha", *quality))
         wanted.check(how, None if held_out.X is None else "validation_fraction")
         source = self._source(rows)
         labelled = source.forest.adds_up_to_y
@@ -142,7 +150,7 @@ class ForestPruneRegressor(PrunedRegressor):
             y_val=held_out.y if labelled else None,
             sample_weight=rows.weights,
             sample_weight_val=held_out.weights,
-            **self._given("alpha", "tolerance", "one_standard_error", "n_alphas", *BUDGET),
+            **self._given("alpha", "format", "n_alphas", *quality, *BUDGET),
             **self._options(),
         )
         self._finish(small)

@@ -119,11 +119,11 @@ def _check_lengths(forest: "Forest") -> None:
             raise InvalidForestError(
                 f"{name} must have one entry a {unit}, that is {length}, got {len(array)}."
             )
-    names = forest.feature_names
-    if names is not None and len(names) != forest.n_features:
-        raise InvalidForestError(
-            f"There are {forest.n_features} features, but {len(names)} feature names."
-        )
+    for names in (forest.input.feature_names, forest.input.display_names):
+        if names is not None and len(names) != forest.n_features:
+            raise InvalidForestError(
+                f"There are {forest.n_features} features, but {len(names)} feature names."
+            )
     constraints = () if forest.origin is None else forest.origin.monotone
     if constraints and len(constraints) != forest.n_features:
         raise InvalidForestError(

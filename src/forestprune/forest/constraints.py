@@ -52,9 +52,9 @@ def within_boxes(forest: "Forest") -> "Forest":
 
 def monotone_features(forest: "Forest") -> dict[str, list[str]]:
     """Return the features with which predictions never fall ("rising"), or rise ("falling")."""
-    names = forest.feature_names or [f"x{column}" for column in range(forest.n_features)]
+    names = forest.column_names
     found = {
-        word: [str(names[column]) for column in np.flatnonzero(forest.monotone == sign)]
+        word: [names[column] for column in np.flatnonzero(forest.monotone == sign)]
         for word, sign in (("rising", 1), ("falling", -1))
     }
     return {word: features for word, features in found.items() if features}

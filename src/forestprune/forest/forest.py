@@ -1,5 +1,7 @@
 """The one neutral ensemble: every importer makes it, everything else reads it."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -122,7 +124,7 @@ class Forest(Shape):
     # In and out
 
     @classmethod
-    def from_model(cls, model: Any) -> "Forest":
+    def from_model(cls, model: Any) -> Forest:
         """Read a fitted model of any supported library. The model is not changed or kept.
 
         Parameters
@@ -132,7 +134,9 @@ class Forest(Shape):
             ExtraTrees, Bagging over trees, GradientBoosting and HistGradientBoosting of
             scikit-learn; XGBRegressor, XGBRFRegressor and Booster of XGBoost; LGBMRegressor and
             Booster of LightGBM; CatBoostRegressor and CatBoost. Early-stopped models are read as
-            their `predict` uses them by default.
+            their `predict` uses them by default. Of a Pipeline that ends in one of these, the
+            forest at its end: it takes rows as they are after the other steps,
+            ``pipeline[:-1].transform(X)``, and its `column_names` are those that these steps give.
 
         Examples
         --------
@@ -148,7 +152,7 @@ class Forest(Shape):
         return forest
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, trust: bool = False) -> "Forest":
+    def from_file(cls, path: str | os.PathLike[str], *, trust: bool = False) -> Forest:
         """Read a model file of any supported library.
 
         A file of XGBoost is read as a Booster, with all its trees, even if training went on beyond
@@ -190,7 +194,7 @@ class Forest(Shape):
         write_archive(path, *self.pack())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Forest":
+    def load(cls, path: str | os.PathLike[str]) -> Forest:
         """Read a forest that :meth:`save` wrote. Reading runs no code from the file."""
         arrays, metadata = read_archive(path)
         try:
@@ -206,7 +210,7 @@ class Forest(Shape):
         return self._arrays(), {"input": asdict(self.input), "origin": origin}
 
     @classmethod
-    def unpack(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> "Forest":
+    def unpack(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> Forest:
         """Return the forest that :meth:`pack` took apart."""
         state: dict[str, Any] = {group: {} for group in _EXTRAS}
         for name, array in arrays.items():
@@ -237,6 +241,12 @@ class Forest(Shape):
     def feature_names(self) -> tuple[str, ...] | None:
         """Column names seen at training, if there were any."""
         return self.input.feature_names
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """What columns are called where they are shown; x0, x1 and so on if nobody named them."""
+        names = self.input.feature_names or self.input.display_names
+        return names or tuple(f"x{column}" for column in range(self.n_features))
 
     @property
     def scaled_value(self) -> NDArray[np.float64]:
@@ -333,7 +343,7 @@ class Forest(Shape):
 
     # Pruning
 
-    def truncate(self, depths: ArrayLike) -> "Forest":
+    def truncate(self, depths: ArrayLike) -> Forest:
         """Cut trees at given depths.
 
         Parameters
@@ -343,7 +353,7 @@ class Forest(Shape):
         """
         return cutting.keep(self, cutting.mask_of_depths(self, depths))
 
-    def keep(self, mask: ArrayLike) -> "Forest":
+    def keep(self, mask: ArrayLike) -> Forest:
         """Keep the nodes where `mask` is true; a node that loses its children becomes a leaf.
 
         Parameters
@@ -353,7 +363,7 @@ class Forest(Shape):
         """
         return cutting.keep(self, mask)
 
-    def compact(self) -> "Forest":
+    def compact(self) -> Forest:
         """Return the same predictor without trees that are only a root: they join the constant."""
         return cutting.compact(self)
 

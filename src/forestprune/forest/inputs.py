@@ -1,5 +1,7 @@
 """What rows a model takes, and how tables of any kind become a plain matrix of them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -31,6 +33,8 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     "underscores": (False, True),
 }
 
+_AFTER_STEPS = ", as they are after the other steps of the pipeline: pipeline[:-1].transform(X)"
+
 ZERO = float(np.float32(1e-35))
 """Numbers not further than this from zero are zero, where zero counts as missing."""
 
@@ -44,6 +48,9 @@ class InputSpec:
     n_features : int
     feature_names : tuple of str, or None
         Column names seen at training, if there were any.
+    display_names : tuple of str, or None
+        What columns are called in words and pictures if `feature_names` is None: in a pipeline its
+        other steps know. Rows are not checked against them.
     dtype : {"float32", "float64"}
         The precision to which the source library rounds its input before it compares.
     ensure_all_finite : bool or "allow-nan"
@@ -95,6 +102,7 @@ class InputSpec:
     missing_number: float | None = None
     sparse: Literal["refuse", "zero", "missing"] = "refuse"
     underscores: bool = False
+    display_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.n_features, np.integer):
@@ -108,14 +116,16 @@ class InputSpec:
 
     def _requirements(self) -> Iterator[tuple[str, bool, str]]:
         """Yield name, whether it is as it must be, and how that is."""
-        n, names, categories = self.n_features, self.feature_names, self.categories
+        n, categories = self.n_features, self.categories
         marked, missing = self.marked_categories, self.missing_number
         yield "n_features", type(n) is int and 0 <= n < 2**31, "a whole number below 2**31"
         for name, allowed in _ALLOWED.items():
             sound = getattr(self, name) in allowed
             yield name, sound, ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
-        sound = names is None or _is_tuple_of(str, names)
-        yield "feature_names", sound, "None or a tuple of strings"
+        for name in ("feature_names", "display_names"):
+            given = getattr(self, name)
+            sound = given is None or _is_tuple_of(str, given)
+            yield name, sound, "None or a tuple of strings"
         sound = categories is None or (
             _is_tuple_of((tuple, type(None)), categories) and len(categories) == n
         )
@@ -179,7 +189,8 @@ class InputSpec:
         if matrix.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {matrix.shape[1]} columns, but the model was trained on "
-                f"{self.n_features}. Pass the same columns, in the same order."
+                f"{self.n_features}. Pass the same columns, in the same order"
+                f"{_AFTER_STEPS if self.display_names is not None else ''}."
             )
         return read_only_view(self._as_compared(matrix))
 

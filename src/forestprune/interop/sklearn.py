@@ -24,6 +24,8 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -36,6 +38,7 @@ from forestprune.forest.origin import Origin
 from forestprune.interop import sklearn_hist
 from forestprune.interop.params import check_writable, refusal
 from forestprune.interop.sklearn_params import TREES, decoded, encoded
+from forestprune.interop.sklearn_pipeline import forest_of_pipeline
 from forestprune.interop.sklearn_trees import read_tree, write_tree
 
 # Fitted attributes that are carried over as they are, where they are plain numbers or None. With
@@ -166,14 +169,17 @@ _CLASSES = {cls.__name__: cls for cls in (*_FAMILIES, HistGradientBoostingRegres
 
 _WHY_NOT = {
     "AdaBoostRegressor": "It predicts the weighted median of its trees; only sums can be pruned.",
-    "Pipeline": "Pass its last step, and X as that step sees it.",
     **dict.fromkeys(("GridSearchCV", "RandomizedSearchCV"), "Pass its best_estimator_."),
     "TransformedTargetRegressor": "Pass its regressor_, and y as that one sees it.",
 }
 
 
 def from_model(model: Any) -> Forest:
-    """Read a fitted scikit-learn estimator."""
+    """Read a fitted scikit-learn estimator, or that at the end of a pipeline."""
+    if isinstance(model, FrozenEstimator):
+        return Forest.from_model(model.estimator)
+    if isinstance(model, Pipeline):
+        return forest_of_pipeline(model)
     cls = type(model)
     if cls not in _CLASSES.values():
         reason = _WHY_NOT.get(cls.__name__, "")

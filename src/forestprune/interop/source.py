@@ -4,14 +4,19 @@ import copy
 import os
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from forestprune.exceptions import OptionError
 from forestprune.forest import registry
 from forestprune.forest.constraints import within_boxes
 from forestprune.forest.forest import Forest
 from forestprune.forest.symmetric import within_levels
+from forestprune.interop.model_files import PICKLES
+from forestprune.interop.sklearn_pipeline import with_step_names
+from forestprune.options import require_choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +57,14 @@ class Source:
         if isinstance(model, Source):
             return model
         if isinstance(model, str | os.PathLike):
-            model = registry.load_model(model, trust=trust)
+            inside = cls.of(registry.load_model(model, trust=trust))
+            return replace(inside, ending=Path(model).suffix.lower())
         while is_a(model, "sklearn.frozen", "FrozenEstimator"):
             model = model.estimator
         if isinstance(model, Forest):
             return cls.holding(model)
         if is_a(model, "sklearn.pipeline", "Pipeline"):
-            inner = cls.of(model.steps[-1][1])
+            inner = cls.of(model.steps[-1][1])._with_names_of(model)
             if inner.pipeline is not None:
                 raise TypeError(
                     "A pipeline must end in a tree ensemble, but this one ends in another "
@@ -73,11 +79,38 @@ class Source:
         inside = within_boxes(forest)
         return cls(inside, uncut=None if inside is forest else forest)
 
+    def _with_names_of(self, pipeline: Any) -> "Source":
+        uncut = None if self.uncut is None else with_step_names(self.uncut, pipeline)
+        return replace(self, forest=with_step_names(self.forest, pipeline), uncut=uncut)
+
     def transform(self, X: Any) -> Any:
         """Return `X` as the forest sees it."""
         if self.pipeline is None or len(self.pipeline.steps) == 1:
             return X
         return self.pipeline[:-1].transform(X)
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """The endings of the files to which the pruned model can be saved."""
+        origin = self.forest.origin
+        if self.pipeline is not None:
+            # Files of skops are for scikit-learn's own classes.
+            own = origin is not None and origin.library == "sklearn"
+            return registry.file_endings("sklearn") if own else PICKLES
+        return (".npz",) if origin is None else (*registry.file_endings(origin.library), ".npz")
+
+    def written_as(self, format: str | None) -> "Source":  # noqa: A002
+        """Return this source with the format, if one is given, that its bytes are counted in."""
+        if format is None:
+            return self
+        require_choice("format", format)
+        if f".{format}" not in self.endings:
+            origin = self.forest.origin
+            kind = "Forest" if origin is None else origin.model_class
+            kind = kind if self.pipeline is None else f"Pipeline with a {kind}"
+            listed = " or ".join(repr(ending[1:]) for ending in self.endings)
+            raise OptionError(f"{{format}} of a {kind} must be {listed}, got {format!r}.")
+        return replace(self, ending=f".{format}")
 
     def check_target(self, y: ArrayLike | None) -> None:
         """Refuse a target that predictions cannot be compared with."""

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from forestprune.exceptions import OptionError, named
-from forestprune.options import require_count, require_flag, require_number
+from forestprune.options import is_number, require, require_count, require_flag, require_number
 from forestprune.solve.point import Point
 
 
@@ -45,7 +45,9 @@ class Budget:
         return str(OptionError(self.named))
 
 
-def check_quality(tolerance: float | None, one_standard_error: bool) -> None:
+def check_quality(
+    tolerance: float | None, one_standard_error: bool, confidence: float | None = None
+) -> None:
     """Refuse what cannot be chosen by."""
     if tolerance is not None:
         require_number("tolerance", tolerance)
@@ -53,3 +55,12 @@ def check_quality(tolerance: float | None, one_standard_error: bool) -> None:
         require_flag("one_standard_error", one_standard_error)
     if tolerance is not None and one_standard_error:
         raise OptionError("{tolerance} and {one_standard_error} exclude each other; give one.")
+    if confidence is None:
+        return
+    required = "a number from 0.5 to below 1, such as 0.95"
+    require("confidence", confidence, required, lambda c: is_number(c) and 0.5 <= c < 1.0)
+    if tolerance is None:
+        raise OptionError(
+            f"{named('confidence', confidence)} is how sure it must be that a tolerance is kept "
+            "to: give {tolerance} too."
+        )

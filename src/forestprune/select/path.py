@@ -1,11 +1,13 @@
 """The trade-off between size and error: pruned forests for falling alphas, and choosing one."""
 
+from __future__ import annotations
+
 import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +22,16 @@ from forestprune.select.routed import RoutedRows
 from forestprune.select.validation import Validation, validate
 from forestprune.solve.point import Point
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PruningPath:
     """Pruned forests for falling alphas, from a constant on.
 
-    ``path[i]`` is the i-th of them, ``len(path)`` their number.
+    ``path[i]`` is the i-th of them, ``path[i:j]`` a path of some of them, ``len(path)`` their
+    number. With several shrinkages the points of all are there, by alpha.
 
     Attributes
     ----------
@@ -41,6 +47,15 @@ class PruningPath:
     points: tuple[Point, ...]
     validation: Validation | None = None
     _bytes: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def joined(
+        cls, source: Source, points: Sequence[Point], parts: Sequence[Validation]
+    ) -> PruningPath:
+        """Return a path of points in any order, with what is known of them part after part."""
+        order = np.argsort([-point.alpha for point in points], kind="stable")
+        validation = Validation.joined(parts).take(order) if parts else None
+        return cls(source, tuple(points[i] for i in order), validation)
 
     @property
     def alphas(self) -> NDArray[np.float64]:
@@ -93,18 +108,20 @@ class PruningPath:
             self._bytes[index] = self[index].n_bytes
         return self._bytes[index]
 
-    def keeps_to(self, budget: Budget, point: Point) -> bool:
-        """Tell whether a point, of this path or not, keeps to a budget."""
-        if not budget.allows(point):
-            return False
-        limit = budget.max_bytes
-        return limit is None or PrunedForest.of(self.source, point).n_bytes <= limit
-
     def __len__(self) -> int:
         return len(self.points)
 
-    def __getitem__(self, index: int) -> PrunedForest:
-        return PrunedForest.of(self.source, self.points[operator.index(index)])
+    @overload
+    def __getitem__(self, index: int) -> PrunedForest: ...
+    @overload
+    def __getitem__(self, index: slice) -> PruningPath: ...
+    def __getitem__(self, index: int | slice) -> PrunedForest | PruningPath:
+        if isinstance(index, slice):
+            validation = None if self.validation is None else self.validation.take(index)
+            return PruningPath(self.source, self.points[index], validation)
+        place = operator.index(index)
+        point = self.points[place]  # which refuses what is beyond the end
+        return PrunedForest.of(self.source, point, self, place % len(self))
 
     def __iter__(self) -> Iterator[PrunedForest]:
         return (self[index] for index in range(len(self)))
@@ -143,7 +160,9 @@ class PruningPath:
         max_trees: int | None = None,
         max_depth: int | None = None,
         max_bytes: int | None = None,
+        format: str | None = None,  # noqa: A002
         tolerance: float | None = None,
+        confidence: float | None = None,
         one_standard_error: bool = False,
         X: Any = None,
         y: ArrayLike | None = None,
@@ -157,9 +176,14 @@ class PruningPath:
             What the model may have: nodes (roots and leaves included), trees, depth.
         max_bytes : int or None
             Size of the exported model's file: see `PrunedForest.n_bytes`.
+        format : str or None
+            The ending of that file, such as "json"; None takes that which the path was made for.
         tolerance : float or None
             Take the smallest model whose R squared on validation rows is at most this much below
             that of the full model: the paper's phi.
+        confidence : float or None
+            How sure validation rows must make that `tolerance` is kept to, such as 0.95: see
+            :class:`forestprune.Options`. None takes the loss as measured.
         one_standard_error : bool
             Take the smallest model that is at most one standard error worse, on validation rows,
             than the best.
@@ -181,7 +205,10 @@ class PruningPath:
             if X is None:
                 raise OptionError("{X} must be given with {y} and {sample_weight}.")
             validation = self.validate(X, y, sample_weight=sample_weight)
-        return self[self.choose(budget, tolerance, one_standard_error, validation)]
+        path = self
+        if format is not None or validation is not self.validation:
+            path = PruningPath(self.source.written_as(format), self.points, validation)
+        return path[path.choose(budget, tolerance, one_standard_error, path.validation, confidence)]
 
     def choose(
         self,
@@ -189,11 +216,59 @@ class PruningPath:
         tolerance: float | None,
         one_standard_error: bool,
         validation: Validation | None,
+        confidence: float | None = None,
     ) -> int:
         """Return the index of the point that :meth:`select` takes."""
         return choose_point(
-            self.points, self.n_bytes, validation, budget, tolerance, one_standard_error
+            self.points, self.n_bytes, validation, budget, tolerance, one_standard_error, confidence
         )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return numbers about the points, one array for each: see :meth:`to_frame`."""
+        columns: dict[str, NDArray[Any]] = {"alpha": self.alphas}
+        shrinkages = [point.report.get("shrinkage") for point in self.points]
+        if any(shrinkage is not None for shrinkage in shrinkages):
+            columns["shrinkage"] = np.array(shrinkages, dtype=np.float64)
+        columns |= {
+            "nodes": self.n_nodes,
+            "trees": self.n_trees,
+            "max_depth": self.max_depths,
+            "loss": self.losses,
+            "objective": self.objectives,
+        }
+        validation = self.validation
+        if validation is not None:
+            columns["r_squared"] = validation.scores
+            columns["standard_error"] = validation.standard_errors
+            if validation.rmse is not None and validation.mae is not None:
+                columns |= {"rmse": validation.rmse, "mae": validation.mae}
+        return columns
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each point, as a pandas DataFrame.
+
+        Its columns: `alpha`; `shrinkage`, if there are several to choose from; `nodes`, `trees`
+        and `max_depth`; `loss`, the mean squared error over var(y) on the rows to prune with, and
+        `objective`. With validation rows `r_squared` on them and its `standard_error`; with a
+        target `rmse` and `mae`, in its units.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> import forestprune as fp
+        >>> wine = fp.load_wine_quality()
+        >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
+        >>> path = fp.prune_path(model, wine.data, wine.target, n_alphas=20)
+        >>> list(path.to_frame().columns)
+        ['alpha', 'nodes', 'trees', 'max_depth', 'loss', 'objective']
+        """
+        try:
+            import pandas as pd
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "to_frame() needs pandas, which is not installed: pip install pandas", name="pandas"
+            ) from error
+        return pd.DataFrame(self.columns())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this path and the forest it is about to `path`, as an npz archive without pickle.
@@ -203,7 +278,7 @@ class PruningPath:
         write_path(path, self.source, self.points, self.validation)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "PruningPath":
+    def load(cls, path: str | os.PathLike[str]) -> PruningPath:
         """Read a path that :meth:`save` wrote. Reading runs no code from the file."""
         return cls(*read_path(path))
 
@@ -217,3 +292,11 @@ class PruningPath:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
+
+
+def keeps_to(source: Source, budget: Budget, point: Point) -> bool:
+    """Tell whether what a point leaves of a model keeps to a budget."""
+    if not budget.allows(point):
+        return False
+    limit = budget.max_bytes
+    return limit is None or PrunedForest.of(source, point).n_bytes <= limit

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
 from forestprune.forest.symmetric import is_symmetric
 from forestprune.interop.source import Source
+from forestprune.options import Format
 from forestprune.rows.trees import by_tree, first_splits
 from forestprune.select.validation import Validation
 from forestprune.solve.levels import first_levels, levels_of
@@ -35,8 +37,9 @@ def write_path(
     source: Source,
     points: Sequence[Point],
     validation: Validation | None,
+    index: int | None = None,
 ) -> None:
-    """Write a path, and the whole forest, to an npz archive."""
+    """Write a path, and the whole forest, to an npz archive; and the place of the point taken."""
     if source.pipeline is not None:
         raise TypeError(
             "The path of a pipeline cannot be saved, because its other steps can only be "
@@ -53,9 +56,16 @@ def write_path(
     if any(point.levels is not None for point in points):
         arrays["levels"] = np.array([levels_of(source.forest, point) for point in points])
     if validation is not None:
-        arrays |= {f"validation/{key}": np.array(v) for key, v in vars(validation).items()}
+        known = {key: entry for key, entry in vars(validation).items() if entry is not None}
+        arrays |= {f"validation/{key}": np.array(entry) for key, entry in known.items()}
     reports = [point.report for point in points]
-    metadata = {"forest": about, "reports": reports, "max_depth": source.max_depth}
+    metadata = {
+        "forest": about,
+        "reports": reports,
+        "max_depth": source.max_depth,
+        "ending": source.ending,
+        "index": index,
+    }
     write_archive(path, arrays, metadata)
 
 
@@ -63,7 +73,13 @@ def read_path(
     path: str | os.PathLike[str],
 ) -> tuple[Source, tuple[Point, ...], Validation | None]:
     """Read what :func:`write_path` wrote, all of it checked: kernels index without looking."""
-    arrays, metadata = read_archive(path)
+    return points_of(path, *read_archive(path))
+
+
+def points_of(
+    path: str | os.PathLike[str], arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]
+) -> tuple[Source, tuple[Point, ...], Validation | None]:
+    """Return what is in an archive that is read already, all of it checked."""
     groups: dict[str, dict[str, NDArray[Any]]] = {"": {}, "forest": {}, "validation": {}}
     for name, array in arrays.items():
         group = name.partition("/")[0] if "/" in name else ""
@@ -72,6 +88,7 @@ def read_path(
         source = Source.holding(Forest.unpack(groups["forest"], metadata["forest"]))
         if metadata["max_depth"] is not None:
             source = source.cut(metadata["max_depth"])
+        source = replace(source, ending=known_ending(metadata["ending"]))
         if "levels" in groups[""] and is_symmetric(source.forest):
             source = source.by_levels()
         points = _points(source.forest, groups[""], metadata["reports"])
@@ -149,6 +166,13 @@ def _points(
     return tuple(points)
 
 
+def known_ending(ending: Any) -> str:
+    """Return the ending that an archive names for the model's own file, if there is such a one."""
+    if ending not in [f".{name}" for name in get_args(Format)]:
+        raise ValueError("the ending of the model's file must be a known one")
+    return str(ending)
+
+
 def _check_levels(
     forest: Forest, levels: NDArray[Any], depths: NDArray[Any], refitted: NDArray[np.bool_]
 ) -> None:
@@ -165,11 +189,25 @@ def _check_levels(
         raise ValueError("where leaves have no values, the first levels must be kept")
 
 
+_SCORES, _UNITS = ("scores", "standard_errors", "shortfall_errors"), ("rmse", "mae")
+
+
 def _validation(arrays: dict[str, NDArray[Any]], n_points: int) -> Validation | None:
     if not arrays:
         return None
-    scores, errors = arrays["scores"], arrays["standard_errors"]
-    for array, shape in ((scores, (n_points,)), (errors, (n_points,)), (arrays["full"], ())):
-        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError("there must be one finite validation score for each point")
-    return Validation(scores, errors, float(arrays["full"]))
+    labelled = "rmse" in arrays
+    columns = (*_SCORES, *(_UNITS if labelled else ()))
+    numbers = ("full", *(("full_rmse", "full_mae") if labelled else ()))
+    shapes = dict.fromkeys(columns, (n_points,)) | dict.fromkeys(numbers, ())
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+            raise ValueError(f"validation must have finite {name}, of shape {shape}")
+    n_rows = arrays["n_rows"]
+    if n_rows.shape != () or n_rows.dtype.kind not in "iu" or n_rows < 0:
+        raise ValueError("the number of validation rows must be a whole number")
+    known: dict[str, Any] = {name: arrays[name] for name in columns}
+    known |= {name: float(arrays[name]) for name in numbers}
+    if not labelled:
+        known |= dict.fromkeys((*_UNITS, "full_rmse", "full_mae"))
+    return Validation(**known, n_rows=int(n_rows))

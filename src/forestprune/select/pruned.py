@@ -1,11 +1,14 @@
 """What pruning returns: a small forest that is still a model of the original's class."""
 
+from __future__ import annotations
+
 import io
+import os
 import tempfile
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -16,7 +19,20 @@ from forestprune.forest.build import average_of_leaves
 from forestprune.forest.forest import Forest
 from forestprune.forest.symmetric import with_levels_first
 from forestprune.interop.source import Source
+from forestprune.select.notebook import html_table, score_words
+from forestprune.select.validation import ValidationScore
 from forestprune.solve.point import Point, kept_leaves, kept_mask
+
+if TYPE_CHECKING:
+    from forestprune.select.path import PruningPath
+
+
+class ForestSize(NamedTuple):
+    """How large a forest is."""
+
+    n_trees: int
+    n_nodes: int
+    max_depth: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,11 +56,21 @@ class PrunedForest:
         Mean squared error over var(y), on the rows that the forest was pruned with.
     n_iter : int
         Sweeps over all trees that it took.
+    full : ForestSize
+        Size of the original forest: `n_trees`, `n_nodes`, `max_depth`.
     report : dict
         What else there is to say: the shrinkage, if it was chosen; for a best subset the solver,
         its status, gap and seconds.
     ending : str
         Of the file whose size `n_bytes` is.
+    validation : ValidationScore or None
+        How it and the full model do on the validation rows it was chosen by, if there were some.
+    path : PruningPath or None
+        All candidates that it was chosen from, with the original forest: ``path[index]`` is this
+        model. Copies and pickles leave it behind, and so do files unless :meth:`save` is told to
+        keep it.
+    index : int or None
+        Its place in `path`.
     """
 
     forest: Forest
@@ -54,13 +80,20 @@ class PrunedForest:
     objective: float
     loss: float
     n_iter: int
+    full: ForestSize
     report: dict[str, Any] = field(default_factory=dict)
     source: Source | None = None
     ending: str = ".joblib"
+    validation: ValidationScore | None = None
+    path: PruningPath | None = None
+    index: int | None = None
 
     @classmethod
-    def of(cls, source: Source, point: Point) -> "PrunedForest":
-        """Cut and weight the trees of `source` as `point` says."""
+    def of(
+        cls, source: Source, point: Point, path: PruningPath | None = None, index: int = 0
+    ) -> PrunedForest:
+        """Cut and weight the trees of `source` as `point` says: that of a path, if one is given."""
+        original, validation = source.original, None if path is None else path.validation
         return cls(
             forest=_small(source.forest, point),
             depths=point.depths,
@@ -72,6 +105,10 @@ class PrunedForest:
             report=point.report,
             source=source.surroundings(),
             ending=source.ending,
+            validation=None if validation is None else validation.at(index),
+            full=ForestSize(original.n_trees, original.n_nodes, original.max_depth),
+            path=path,
+            index=None if path is None else index,
         )
 
     @property
@@ -98,8 +135,9 @@ class PrunedForest:
     def n_bytes(self) -> int:
         """Size of the file that `joblib.dump(small.to_native(), file)` writes.
 
-        For a forest that did not come from a model, that of `small.forest.save(file)`; in another
-        format if `ending` says so.
+        In another format if `ending` says so: that which the option `format` names, or that of the
+        file which the model was read from. For a forest that did not come from a model, that of
+        `small.forest.save(file)`.
         """
         is_forest = self.forest.origin is None or self.ending == ".npz"
         return file_size(self.forest if is_forest else self.to_native(), self.ending)
@@ -202,11 +240,50 @@ class PrunedForest:
 
         return to_formula(self.forest, digits=digits, output=output)
 
+    def save(self, path: str | os.PathLike[str], *, with_path: bool = False) -> None:
+        """Write this model to `path`, as an npz archive of plain arrays, without pickle.
+
+        The file has all that this object knows but the candidates it was chosen from, and appears
+        under its name only when it is complete. :meth:`load` reads it. To use the model where this
+        package is not installed, save ``to_native()`` with its own library instead.
+
+        Parameters
+        ----------
+        path : str or path-like
+        with_path : bool
+            Write `self.path` too, for reports: all candidates and the whole original forest, so
+            the file is larger than that of the original model.
+
+        Raises
+        ------
+        TypeError
+            If the model was a pipeline: its other steps can only be pickled.
+        """
+        from forestprune.select.pruned_file import write_pruned
+
+        write_pruned(path, self, with_path=with_path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PrunedForest:
+        """Read a model that :meth:`save` wrote. Reading runs no code from the file."""
+        from forestprune.select.pruned_file import read_pruned
+
+        return read_pruned(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The path has the whole original forest, which a copy of a small model should not.
+        return vars(self) | {"path": None, "index": None}
+
     def __repr__(self) -> str:
+        words = score_words(self.validation)
         return (
             f"PrunedForest({self.n_trees:,} of {self.depths.size:,} trees, {self.n_nodes:,} nodes, "
-            f"depth {self.max_depth}, alpha={self.alpha:.3g}, loss={self.loss:.4g})"
+            f"depth {self.max_depth}, alpha={self.alpha:.3g}, loss={self.loss:.4g}"
+            f"{f', {words}' if words else ''})"
         )
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
 
 
 class _Counter(io.RawIOBase):

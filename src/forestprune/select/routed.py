@@ -27,6 +27,8 @@ class RoutedRows:
     sample_weight : float64 array of shape (m,), or None
     original : float64 array of shape (n_outputs, m), or None
         What the original model predicts, if the source is not just that; else its codes tell.
+    labelled : bool
+        Whether `target` is y.
     """
 
     source: Source
@@ -34,6 +36,7 @@ class RoutedRows:
     target: NDArray[np.float64]
     sample_weight: NDArray[np.float64] | None = None
     original: NDArray[np.float64] | None = None
+    labelled: bool = True
 
     @classmethod
     def of(
@@ -58,7 +61,7 @@ class RoutedRows:
             target = checked_target(y, n_rows, outputs)
         else:
             target = predict_codes(encoding) if original is None else original
-        return cls(source, encoding, target, weights, original)
+        return cls(source, encoding, target, weights, original, labelled=y is not None)
 
     @cached_property
     def full(self) -> NDArray[np.float64]:

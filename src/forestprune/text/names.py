@@ -8,8 +8,8 @@ from forestprune.forest.forest import Forest
 
 
 def column_names(forest: Forest) -> tuple[str, ...]:
-    """Return the names of features as trained, x0, x1, ... if they have none."""
-    return forest.feature_names or tuple(f"x{column}" for column in range(forest.n_features))
+    """Return the names of features, x0, x1, ... if they have none."""
+    return forest.column_names
 
 
 def spoken_names(forest: Forest) -> list[str]:

@@ -1,5 +1,7 @@
 """write_report(): a report on a pruned model, as one HTML file."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from forestprune.select.path import PruningPath
+from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting.path import Pick, place_of
 from forestprune.show.report.page import check_installed, page
 from forestprune.show.report.summary import About, summarise
@@ -16,8 +19,8 @@ from forestprune.system.files import write_atomically
 
 def write_report(
     file: str | os.PathLike[str],
-    path: PruningPath,
-    pick: Pick,
+    model: PrunedForest | PruningPath,
+    pick: Pick | None = None,
     *,
     X: Any = None,
     y: ArrayLike | None = None,
@@ -36,10 +39,12 @@ def write_report(
     ----------
     file : str or path-like
         Where the report goes. An older one is replaced when the new one is complete.
-    path : PruningPath
-        The candidates; if it was validated, errors are those on the rows held out.
-    pick : PrunedForest or int
-        The model to report on: ``path.select(...)``, ``path[i]``, or its place.
+    model : PrunedForest or PruningPath
+        The model to report on: what :func:`forestprune.prune` or ``path.select(...)`` returned. Or
+        a path, then `pick` says which of its points. If there were validation rows, errors are
+        those on them.
+    pick : PrunedForest or int, or None
+        With a path: ``path.select(...)``, ``path[i]``, or the place of a point.
     X : array-like or None
         Rows to measure the time to predict with, the first 2,000 of them.
     y : array-like or None
@@ -68,13 +73,13 @@ def write_report(
     >>> import forestprune as fp
     >>> wine = fp.load_wine_quality()
     >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
-    >>> path = fp.prune_path(model, wine.data, wine.target, n_alphas=20)
+    >>> small = fp.prune(model, wine.data, wine.target, max_nodes=200, n_alphas=20)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     written = fp.write_report(f"{folder}/report.html", path, path.select(max_nodes=200))
-    ...     written.name
+    ...     fp.write_report(f"{folder}/report.html", small).name
     'report.html'
     """
     check_installed()
+    path, place = _found(model, pick)
     if y is not None and X is None:
         raise ValueError("y was given without X: give the rows that it belongs to, or neither.")
     about = About(
@@ -83,7 +88,29 @@ def write_report(
         model_bytes=model_bytes,
         small_file=None if small_file is None else Path(small_file),
     )
-    return write_page(file, summarise(path, place_of(path, pick), about, X, y, sample_weight))
+    return write_page(file, summarise(path, place, about, X, y, sample_weight))
+
+
+def _found(model: PrunedForest | PruningPath, pick: Pick | None) -> tuple[PruningPath, int]:
+    """Return a path, and the place of the point to report on."""
+    if isinstance(model, PrunedForest):
+        if pick is not None:
+            raise TypeError(
+                "write_report(file, small) takes one pruned model, got two things: to pick one of "
+                "a path, give the path first."
+            )
+        if model.path is None or model.index is None:
+            raise ValueError(
+                "A report compares a model with the full one and the other candidates, but this "
+                "one was loaded or copied without them. Report on what prune() returned, or save "
+                "it with small.save(file, with_path=True)."
+            )
+        return model.path, model.index
+    if pick is None:
+        raise TypeError(
+            "A path has many points: say which to report on, write_report(file, path.select(...))."
+        )
+    return model, place_of(model, pick)
 
 
 def write_page(file: str | os.PathLike[str], summary: dict[str, Any]) -> Path:

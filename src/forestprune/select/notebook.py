@@ -1,0 +1,76 @@
+"""How well and how small a pruned model is, in a line and as a table for notebooks."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from forestprune.select.validation import ValidationScore
+
+if TYPE_CHECKING:
+    from forestprune.select.pruned import PrunedForest
+
+_OWN = "of the model's own raw prediction"
+
+
+def score_words(found: ValidationScore | None) -> str:
+    """Return how a model does on validation rows, with the full model's figures in brackets."""
+    if found is None:
+        return ""
+    words = "validation R squared" if found.of_target else f"validation R squared {_OWN}"
+    words += f" {found.score:.4f} ± {found.standard_error:.4f}"
+    if not found.of_target:
+        return f"{words}, {found.n_rows:,} rows"
+    return (
+        f"{words} (full model {found.full_score:.4f}), RMSE {found.rmse:.4g} (full model "
+        f"{found.full_rmse:.4g}), {found.n_rows:,} rows"
+    )
+
+
+def html_table(small: "PrunedForest") -> str:
+    """Return a table without colours of its own, so that it suits any theme."""
+    origin, full, found = small.forest.origin, small.full, small.validation
+    name = "Forest" if origin is None else origin.model_class
+    lines = [
+        ("trees", f"{full.n_trees:,}", f"{small.n_trees:,}", _share(small.n_trees, full.n_trees)),
+        ("nodes", f"{full.n_nodes:,}", f"{small.n_nodes:,}", _share(small.n_nodes, full.n_nodes)),
+        ("deepest tree", f"{full.max_depth:,}", f"{small.max_depth:,}", ""),
+    ]
+    if found is None:
+        note = (
+            f"R squared on the rows it was pruned with, which flatters: {1.0 - small.loss:.4f}. "
+            "There were no validation rows."
+        )
+    else:
+        own = "" if found.of_target else f" {_OWN}"
+        error = f"{found.score:.4f} ± {found.standard_error:.4f}"
+        lines.append((f"R squared{own}", f"{found.full_score:.4f}", error, ""))
+        for label, before, after in (
+            ("RMSE", found.full_rmse, found.rmse),
+            ("MAE", found.full_mae, found.mae),
+        ):
+            if before is not None and after is not None:
+                lines.append((label, f"{before:.4g}", f"{after:.4g}", ""))
+        units = ", RMSE and MAE in units of the target" if found.of_target else ""
+        note = f"On {found.n_rows:,} validation rows; ± one standard error{units}."
+    heading = "".join(
+        f'<th style="text-align: {side}">{escape(text)}</th>'
+        for side, text in (
+            ("left", name),
+            ("right", "full"),
+            ("right", "pruned"),
+            ("right", "of the full model's"),
+        )
+    )
+    body = "".join(_row(*line) for line in lines)
+    return (
+        f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p><small>{escape(note)}</small></p>"
+    )
+
+
+def _row(label: str, *cells: str) -> str:
+    entries = "".join(f'<td style="text-align: right">{escape(cell)}</td>' for cell in cells)
+    return f'<tr><th style="text-align: left">{escape(label)}</th>{entries}</tr>'
+
+
+def _share(small: int, full: int) -> str:
+    return f"{100.0 * small / full:.3g} %" if full else ""
