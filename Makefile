@@ -44,6 +44,8 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/timing.py
 	$(BIN)/python benchmarks/subtree_timing.py
 	$(BIN)/python benchmarks/interop.py
+	$(BIN)/python benchmarks/boosted_timing.py
+	$(BIN)/python benchmarks/one_row.py
 
 # About an hour on two cores; needs the data sets. What was done is kept, so it can be stopped.
 frontier: .venv/.bench

@@ -1,5 +1,7 @@
 """prune() and prune_path(): a fitted model in, one pruned model or a path of them out."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -8,11 +10,11 @@ from numpy.typing import ArrayLike
 from forestprune.exceptions import OptionError, named
 from forestprune.options import Format, Options, require_count
 from forestprune.select.budget import Budget
-from forestprune.select.choose import Wanted, choose, open_model, solvers
+from forestprune.select.choose import Wanted, choose, open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
-from forestprune.select.validation import Validation, validate
+from forestprune.select.validation import validate
 from forestprune.solve.point import Point
 
 
@@ -72,7 +74,7 @@ def prune(
         trees do not add up to y, such as those with a log link.
     alpha : float or None
         What keeping the whole forest costs, in units of var(y), in place of a budget. 1 if nothing
-        else says how small.
+        else says how small. The model is the one that a path has at this alpha.
     max_nodes, max_trees, max_bytes : int or None
         Budgets: the best model that has no more nodes (roots and leaves included), no more trees,
         no larger file. With ``polish="subset"``, max_trees is how many trees to pick.
@@ -97,7 +99,7 @@ def prune(
     sample_weight : array-like of shape (m,), or None
         Weights of the rows of `X`.
     n_alphas : int
-        Points of the path from which a budget or tolerance picks.
+        How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
     **options
         How to prune: `rule`, `refit`, `shrinkage`, `polish`, `weighting`, `max_iter`, `n_jobs`; and
         the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`, `random_state`.
@@ -160,15 +162,16 @@ def prune_path(
     model, X, y, sample_weight, **options
         As for :func:`prune`.
     alphas : array-like or None
-        Your own alphas. By default `n_alphas` of them, from the smallest at which nothing is kept
-        down by equal factors: until the full model is reached, or, if leaf values or tree weights
-        are refitted, down to a small fraction of the first.
+        Your own alphas. By default they fall by equal factors from the smallest at which nothing
+        is kept, and, after `n_alphas` of them, by larger ones: until everything is kept, until what
+        is left could lower the error by no more than 1 %, or until the path is past its best on
+        validation rows. The full model itself comes last.
     n_alphas : int
-        How many points the path has, unless `alphas` are given.
+        How fine the path is: so many points for the first five decades of alpha.
     X_val, y_val, sample_weight_val
-        Validation rows, for `PruningPath.validation` and `PruningPath.select`. With them,
-        `shrinkage` may be a list: then the path has the points of all of them, by falling alpha,
-        and `select` takes the best of all. Otherwise there is one shrinkage, 100 by default.
+        Validation rows, for `PruningPath.validation` and `PruningPath.select`, and to end by. With
+        them, `shrinkage` may be a list: then the path has the points of all of them, by falling
+        alpha, and `select` takes the best of all. Otherwise there is one shrinkage, 100 by default.
     max_depth : int or None
         No tree may be deeper: all are cut there before pruning begins.
     max_trees : int or None
@@ -212,11 +215,17 @@ def prune_path(
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
         del X
         validation_rows = None if held_out is None else held_out.routed(source, how.n_jobs)
-        points: list[Point] = []
-        parts: list[Validation] = []
+        paths: list[list[Point]] = []
+        last: list[Point] = []
         for solver in solvers(rows, how, max_trees, choosing=several):
-            found = solver.path(solver.grid(n_alphas) if given is None else given)
+            if given is not None:
+                paths.append(solver.path(given))
+            else:
+                found, last = whole_path(solver, n_alphas, validation_rows)
+                paths.append(found)
             del solver  # what it takes must be gone before the next one begins
-            points += found
-            parts += [] if validation_rows is None else [validate(validation_rows, found)]
-        return PruningPath.joined(source, points, parts)
+        paths[-1] += last
+        parts = []
+        if validation_rows is not None:
+            parts = [validate(validation_rows, path) for path in paths]
+        return PruningPath.joined(source, [point for path in paths for point in path], parts)

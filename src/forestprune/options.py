@@ -86,7 +86,10 @@ def _spelled(kind: Any) -> list[str]:
 
 
 def _documented(cls: type) -> type:
-    """Add the parameters of a dataclass of options to its docstring."""
+    """Add the parameters of a dataclass of options to its docstring; its signature has types only.
+
+    With all that is said of them, nobody could read what `help` prints.
+    """
     lines = ["", "", "Parameters", "----------"]
     for each in fields(cls):
         kind, text = get_args(each.type)
@@ -99,6 +102,9 @@ def _documented(cls: type) -> type:
         lines.append(f"{each.name} : {' or '.join(filter(None, [', '.join(others), last]))}")
         lines += textwrap.wrap(as_code, 92, initial_indent="    ", subsequent_indent="    ")
     cls.__doc__ = f"{cls.__doc__}{textwrap.indent(chr(10).join(lines), '    ').rstrip()}\n    "
+    types = {each.name: get_args(each.type)[0] for each in fields(cls)}
+    types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in types.items()}
+    cast(Any, cls).__init__.__annotations__ = types | {"return": None}
     return cls
 
 
@@ -169,7 +175,12 @@ class Size:
             group=SIZE,
         ),
     ] = False
-    n_alphas: Annotated[int, About("Points of the path.", group=SIZE, least=1)] = 100
+    n_alphas: Annotated[
+        int,
+        About(
+            "How fine the path is: points for the first five decades of alpha.", group=SIZE, least=1
+        ),
+    ] = 100
 
 
 @_documented
@@ -258,8 +269,8 @@ class Options:
             "How to get out of local optima (random, correlated: {rule='layer'} only).",
             'True: the most promising moves, deterministically. "random": as in the paper, drop a '
             'random tree and let the first absent one in. "correlated": the same, but in comes the '
-            "tree most correlated with the residual. Subtrees have so many neighbours that there "
-            "is no need.",
+            "tree most correlated with the residual. Subtrees are not searched: each alpha is "
+            "solved from a higher one.",
             group=PAPER,
         ),
     ] = True

@@ -199,7 +199,7 @@ def test_pipelines_come_back_as_pipelines():
     np.testing.assert_allclose(native.predict(frame), small.predict(frame))
     assert pipeline[-1] is forest
     np.testing.assert_array_equal(pipeline.predict(frame), predicted)
-    assert fp.prune_path(pipeline, frame, Y, n_alphas=5).score(frame, Y).size == 5
+    assert fp.prune_path(pipeline, frame, Y, n_alphas=5).score(frame, Y).size >= 5
     alone = make_pipeline(RandomForestRegressor(4, max_depth=4, random_state=0)).fit(X, Y)
     assert isinstance(fp.prune(alone, X, Y).to_native(), Pipeline)
 
@@ -466,7 +466,7 @@ def test_a_tolerance_of_zero_takes_what_is_as_good_as_the_full_model():
 def test_a_tolerance_is_about_the_original_even_if_the_depth_is_limited():
     path = fp.prune_path(FOREST, X, Y, max_depth=2, X_val=X_VAL, y_val=Y_VAL, n_alphas=5)
     assert path.validation.full == pytest.approx(FOREST.score(X_VAL, Y_VAL))
-    with pytest.raises(ValueError, match="Give a larger tolerance"):
+    with pytest.raises(ValueError, match="which needs tolerance="):
         fp.prune(FOREST, X, Y, max_depth=1, tolerance=0.02, X_val=X_VAL, y_val=Y_VAL)
 
 

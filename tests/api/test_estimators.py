@@ -206,12 +206,14 @@ def test_the_scores_of_a_fold_are_those_of_models_that_did_not_see_it():
 
     small = ForestPruneRegressorCV(forest(5), cv=KFold(3), n_alphas=6, shrinkage=9.0).fit(X, Y)
     train, test = next(KFold(3).split(X))
-    alphas = small.path_.alphas
+    alphas = small.path_.alphas[:-1]
     fold = fp.prune_path(
         forest(5).fit(X[train], Y[train]), X[train], Y[train], alphas=alphas, shrinkage=9.0
     )
     expected = fold.score(X[test], Y[test])
     np.testing.assert_allclose(small.scores_[: expected.size, 0], expected)
+    full = forest(5).fit(X[train], Y[train]).score(X[test], Y[test])
+    assert small.scores_[-1, 0] == pytest.approx(full)
 
 
 def test_cross_validation_of_a_fitted_forest_does_not_fit_it_again():

@@ -227,7 +227,7 @@ def pruned_stores(stores, folder, table, *more):
 
 
 def test_whole_numbers_with_gaps_are_categories_still(stores, tmp_path):
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     rows = pd.read_csv(stores / "rows.csv")
     rows.loc[::7, "store"] = np.nan
     rows.to_csv(tmp_path / "gaps.csv", index=False)

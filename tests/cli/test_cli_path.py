@@ -104,7 +104,8 @@ def test_path_of_several_shrinkages(shop, friedman):
     held_out = {"X_val": X_val, "y_val": y_val}
     same = fp.prune_path(shop / RF, X_fit, y_fit, n_alphas=4, shrinkage=[5, 50], **held_out)
     assert [point["nodes"] for point in document["points"]] == same.n_nodes.tolist()
-    assert {point["shrinkage"] for point in document["points"]} == {5.0, 50.0}
+    assert {point["shrinkage"] for point in document["points"][:-1]} == {5.0, 50.0}
+    assert document["points"][-1]["shrinkage"] is None  # the full model
 
 
 def test_path_quietly(shop, tmp_path):

@@ -102,7 +102,9 @@ def test_budgets(options, arguments, shop, friedman, tmp_path):
         arguments = arguments | {"sample_weight": w_fit, "sample_weight_val": w_val}
     same = fp.prune(shop / RF, X_fit, y_fit, X_val=X_val, y_val=y_val, **arguments)
     small = fp.Forest.load(out)
-    assert 0 < small.n_nodes < fp.Forest.load(shop / RF).n_nodes
+    # Rows that are held out were trained on here: unless it must be small, the full model is best.
+    limited = not set(arguments) <= {"one_standard_error"}
+    assert (0 < small.n_nodes < fp.Forest.load(shop / RF).n_nodes) == limited
     np.testing.assert_array_equal(small.predict(X), same.predict(X))
 
 

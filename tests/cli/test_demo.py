@@ -71,7 +71,7 @@ def test_the_demo_shows_the_trade_off_and_writes_a_report(capsys, tmp_path):
 
 def test_what_is_missing_is_said_word_for_word(capsys, tmp_path, monkeypatch):
     def refuse():
-        raise ImportError('Reports need plotly: pip install "forestprune[report]"')
+        raise ImportError('Reports need jinja2: pip install "forestprune[report]"')
 
     def refuse_too(*_):
         raise ImportError('Plots need matplotlib: pip install "forestprune[plot]"')
@@ -81,7 +81,7 @@ def test_what_is_missing_is_said_word_for_word(capsys, tmp_path, monkeypatch):
     demo.main(n_trees=3, folder=tmp_path / "demo")
     assert capsys.readouterr().out.splitlines()[-2:] == [
         'There is no figure: Plots need matplotlib: pip install "forestprune[plot]"',
-        'There is no report: Reports need plotly: pip install "forestprune[report]"',
+        'There is no report: Reports need jinja2: pip install "forestprune[report]"',
     ]
     assert not (tmp_path / "demo").exists()
 

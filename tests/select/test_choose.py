@@ -134,7 +134,8 @@ def test_every_point_has_its_own_score(options):
     wanted = Wanted(budget=Budget(max_nodes=60), n_alphas=12)
     path, taken = choose(model, X, Y, None, wanted, held_out, Options.of(options))
     assert (np.diff(path.alphas) <= 0).all()
-    shrinkages = {point.report.get("shrinkage") for point in path.points}
+    assert path.points[-1].n_nodes == fp.Forest.from_model(model).n_nodes
+    shrinkages = {point.report.get("shrinkage") for point in path.points[:-1]}
     assert len(shrinkages) == (1 if options else 3)
     # The gap between the last that fits and the next is halved again and again, for each.
     assert len(path) >= len(shrinkages) * (5 + solver.HALVINGS)

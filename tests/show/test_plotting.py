@@ -134,29 +134,43 @@ def curve(ax):
 def test_a_path_without_validation_shows_the_training_error(path):
     ax = fp.plot_path(path)
     nodes, errors = curve(ax)
-    order = np.lexsort((path.losses, path.n_nodes))
-    assert nodes.tolist() == np.maximum(path.n_nodes[order], 1).tolist()
+    order = [i for i in np.lexsort((path.losses, path.n_nodes)) if path.n_nodes[i]]
+    assert nodes.tolist() == path.n_nodes[order].tolist()
     assert errors.tolist() == path.losses[order].tolist()
-    assert path.n_nodes[0] == 0  # drawn at 1
     assert ax.get_xscale() == "log"
     assert "training" in ax.get_ylabel()
     assert not ax.collections
     assert legend(ax) == [f"full model, {path.source.forest.n_nodes:,} nodes"]
 
 
+def test_a_constant_has_no_nodes_to_be_drawn_at(path):
+    assert path.n_nodes[0] == 0
+    ax = fp.plot_path(path, picks={"nothing": 0, "something": 5})
+    assert min(curve(ax)[0]) == min(path.n_nodes[path.n_nodes > 0])
+    assert ax.get_xlabel() == "nodes (a constant has none; its error is 1)"
+    marks = {line.get_label(): line.get_ydata() for line in ax.lines}
+    assert set(marks["nothing, a constant"]) == {path.losses[0]}
+    some = fp.plot_path(replace(path, points=path.points[5:]))
+    assert some.get_xlabel() == "nodes"
+    nothing = fp.plot_path(replace(path, points=path.points[:1]))
+    nothing.figure.canvas.draw()
+    assert len(curve(nothing)[0]) <= 2  # that of the full model
+
+
 def test_a_path_with_validation_shows_that_and_how_sure_it_is(validated):
     ax = fp.plot_path(validated)
     errors = curve(ax)[1]
     known = validated.validation
-    assert sorted(errors) == pytest.approx(sorted(1.0 - known.scores))
+    drawn = validated.n_nodes > 0
+    assert not drawn.all()
+    assert sorted(errors) == pytest.approx(sorted(1.0 - known.scores[drawn]))
     assert "validation" in ax.get_ylabel()
     (band,) = ax.collections
-    drawn = {(x, round(y, 9)) for x, y in band.get_paths()[0].vertices}
-    for x, score, error in zip(
-        np.maximum(validated.n_nodes, 1), known.scores, known.standard_errors, strict=True
-    ):
-        assert (x, round(1.0 - score - error, 9)) in drawn
-        assert (x, round(1.0 - score + error, 9)) in drawn
+    edge = {(x, round(y, 9)) for x, y in band.get_paths()[0].vertices}
+    scored = zip(validated.n_nodes, known.scores, known.standard_errors, strict=True)
+    for x, score, error in itertools.compress(scored, drawn):
+        assert (x, round(1.0 - score - error, 9)) in edge
+        assert (x, round(1.0 - score + error, 9)) in edge
     marks = {line.get_label(): line.get_xydata()[0] for line in ax.lines}
     full = validated.source.forest.n_nodes
     assert marks[f"full model, {full:,} nodes"].tolist() == [full, 1.0 - known.full]
@@ -174,7 +188,7 @@ def test_a_path_of_several_shrinkages_is_a_line_that_falls():
     small = fp.prune(model, X[:150], y[:150], max_nodes=60, n_alphas=15, **held_out)
     ax = fp.plot_path(small.path, picks={"mine": small})
     dots, line, *_ = ax.lines
-    assert len(dots.get_xdata()) == len(small.path)
+    assert len(dots.get_xdata()) == np.count_nonzero(small.path.n_nodes)
     assert (np.diff(line.get_xdata()) > 0).all()
     assert (np.diff(line.get_ydata()) < 0).all()
     assert ax.lines[-1].get_xydata()[0].tolist() == [small.n_nodes, 1.0 - small.validation.score]
@@ -290,16 +304,20 @@ def test_features_before_and_after(by, small, model):
     for container, use in zip(ax.containers, (before, after), strict=True):
         widths = [bar.get_width() for bar in container]
         assert widths == pytest.approx((100 * use / use.sum())[order])
-    numbers = [text.get_text() for text in ax.texts]
-    assert numbers == ([f"{after[column]:.0f}" for column in order] if by == "splits" else [])
+    assert ax.get_xlabel().endswith(", %")
+    assert texts(ax) == [f"{100 * after[column] / after.sum():.1f} %" for column in order]
+    counts = [f", {use.sum():.0f} splits" if by == "splits" else "" for use in (before, after)]
+    ends = ("before", before, counts[0]), ("after", after, counts[1])
+    assert legend(ax) == [f"{when}, {(use > 0).sum()} features{all_}" for when, use, all_ in ends]
 
 
 def test_features_that_are_gone_are_shown_behind_those_that_are_left():
     stumps = [split(column, 0.5, leaf(-1.0), leaf(1.0)) for column in (0, 0, 0, 2)]
     ax = fp.plot_importance(built(stumps[3:]), before=built(stumps))
     assert [label.get_text() for label in ax.get_yticklabels()] == ["x2", "x0"]
-    assert legend(ax) == ["before, 2 features", "after, 1 feature"]
-    assert legend(fp.plot_importance(built(stumps))) == ["2 features"]
+    assert legend(ax) == ["before, 2 features, 4 splits", "after, 1 feature, 1 split"]
+    assert texts(ax) == ["100.0 %", ""]
+    assert legend(fp.plot_importance(built(stumps))) == ["2 features, 4 splits"]
 
 
 def test_importance_refuses_what_does_not_fit(small):

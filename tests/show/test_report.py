@@ -39,7 +39,14 @@ from forestprune.show.report.features import LONGEST
 from forestprune.show.report.summary import About, summarise
 from forestprune.show.report.tradeoff import frontier
 
-MOST_BYTES = 6_000_000
+MOST_BYTES = 1_000_000
+
+SCRIPTS = len(page.SCRIPTS) + 1
+"""In a page: its own, and the data."""
+
+
+def test_a_small_model_makes_a_small_file(tmp_path, path):
+    assert len(written(tmp_path, path, path.select(max_nodes=40))) < 80_000
 
 
 # What it says
@@ -55,13 +62,77 @@ def test_headline_says_what_the_models_are(tmp_path, path, data):
     scores = [r2_score(y_test, model.predict(X_test)) for model in (full, native)]
     assert f"{nodes:,} → {small.n_nodes:,}" in shown
     assert f"R² {scores[0]:.4f} → {scores[1]:.4f}" in shown
-    change = 100 * ((1 - scores[1]) / (1 - scores[0]) - 1)
-    assert f"{change:+.1f} %".replace("-", "\N{MINUS SIGN}") in shown
+    change = 100 * (((1 - scores[1]) / (1 - scores[0])) ** 0.5 - 1)
+    said = f"{abs(change):.{2 if abs(change) < 0.95 else 1}f} %"
+    assert f"{said} {'more' if change > 0 else 'less'} error (RMSE)" in shown
+    assert f"{100 * small.n_nodes / nodes:.1f} % of the nodes are left" in shown
     assert "on 100 further rows, given for this report" in shown
     joblib.dump(native, tmp_path / "small.joblib")
     kilobytes = (tmp_path / "small.joblib").stat().st_size / 1000
     assert f"→ {kilobytes:.1f} kB" in shown
     assert "100 rows at once" in shown
+
+
+def in_units(model, X, y, weights=None):
+    """RMSE and MAE."""
+    errors = y - model.predict(X)
+    averages = [np.average(each, weights=weights) for each in (errors**2, np.abs(errors))]
+    return averages[0] ** 0.5, averages[1]
+
+
+def test_errors_are_told_in_the_units_of_y(tmp_path, path, data):
+    *_, X_test, y_test = data
+    weights = np.linspace(1, 3, y_test.size)
+    small = path.select(max_nodes=40)
+    given = {"X": X_test, "y": y_test, "sample_weight": weights}
+    text = written(tmp_path, path, small, **given)
+    full = in_units(path.source.forest.to_native(), X_test, y_test, weights)
+    mine = in_units(small.to_native(), X_test, y_test, weights)
+    for name, before, after in zip(("RMSE", "MAE"), full, mine, strict=True):
+        assert f"{name} {before:.4g} → {after:.4g}" in Page(text).text
+    chart = data_in(text)["path"]
+    assert [chart["full"]["rmse"], chart["full"]["mae"]] == pytest.approx(full)
+    assert chart["units_further"]
+    for place in (0, 7, len(path) - 1):
+        point = chart["points"][place]
+        expected = in_units(path[place], X_test, y_test, weights)
+        assert [point["rmse"], point["mae"]] == pytest.approx(expected)
+
+
+def test_headline_is_the_change_in_rmse(path, data):
+    *_, X_test, y_test = data
+    full = path.source.forest.to_native()
+    rmse = [in_units(model, X_test, y_test)[0] for model in (full, path[10])]
+    told = summarise(path, 10, About(), X_test, y_test)["error"]
+    assert told["change"] == pytest.approx(rmse[1] / rmse[0] - 1)
+    validation = path.validation
+    ratio = (1 - validation.scores[10]) / (1 - validation.full)
+    told = summarise(path, 10, About())["error"]
+    assert told["change"] == pytest.approx(ratio**0.5 - 1)
+    unknown = summarise(replace(path, validation=None), 10, About())["error"]
+    assert unknown["change"] is None
+
+
+def test_without_a_target_in_its_units_no_such_error_is_told(tmp_path, path, data):
+    X, y, *_ = data
+    both = np.column_stack([y, 1000 * y])
+    model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, both)
+    two = fp.prune_path(model, X, both, n_alphas=5)
+    own = fp.prune_path(path.source.forest, X, n_alphas=5, X_val=X)
+    for text in (written(tmp_path, two, 4, X=X, y=both), written(tmp_path, own, 4, X=X)):
+        assert data_in(text)["path"]["full"]["rmse"] is None
+        assert "MAE" not in Page(text).text
+
+
+def test_errors_on_the_rows_of_the_path_are_told_in_units_too(path, data):
+    _, _, X_val, y_val, *_ = data
+    summary = summarise(path, 10, About())
+    expected = in_units(path[10], X_val, y_val)
+    told = summary["error"]["units"]["small"]
+    assert [told["rmse"], told["mae"]] == pytest.approx(expected)
+    assert not summary["path"]["units_further"]
+    variance = np.var(y_val)
+    assert told["rmse"] ** 2 / variance == pytest.approx(1 - path.validation.scores[10])
 
 
 def test_larger_and_slower_models_are_called_so(tmp_path, path, data, monkeypatch):
@@ -105,7 +176,8 @@ def test_formulas_are_exact_and_shrinkages_told(tmp_path, data):
     text = written(tmp_path, path, place)
     assert path[place].to_formula() in html.unescape(text)
     points = data_in(text)["path"]["points"]
-    assert {point["shrinkage"] for point in points} == {10.0, 100.0, 1000.0}
+    assert {point["shrinkage"] for point in points[:-1]} == {10.0, 100.0, 1000.0}
+    assert points[-1]["shrinkage"] is None  # the full model
     assert points[place]["shrinkage"] == path[place].report["shrinkage"]
     assert (
         "one path for each shrinkage of the leaves' new values (10, 100, 1000)" in Page(text).text
@@ -208,17 +280,23 @@ def test_frontier_has_what_nothing_else_beats(points):
 
 def test_depths_and_features_are_counted(tmp_path, path):
     small, full = path.select(max_nodes=40), path.source.forest
-    chart = data_in(written(tmp_path, path, small))
+    text = written(tmp_path, path, small)
+    chart = data_in(text)
     for depth, (before, after) in enumerate(
         zip(chart["depths"]["before"], chart["depths"]["after"], strict=True)
     ):
         assert before == np.count_nonzero(full.depths == depth)
         assert after == np.count_nonzero(small.depths == depth)
-    for entry in chart["features"]["shown"]:
-        column = int(entry["name"].removeprefix("x"))
-        assert entry["before"] == np.count_nonzero(full.feature == column)
-        assert entry["after"] == np.count_nonzero(small.forest.feature == column)
-    assert len(chart["features"]["shown"]) == np.unique(full.feature[full.feature >= 0]).size
+    shown = Page(text).text
+    splits = [np.count_nonzero(each.feature >= 0) for each in (full, small.forest)]
+    assert f"before, of {splits[0]} splits after, of {splits[1]} splits" in shown
+    for column in np.unique(full.feature[full.feature >= 0]):
+        before, after = (np.count_nonzero(f.feature == column) for f in (full, small.forest))
+        shares = [100 * before / splits[0], 100 * after / splits[1]]
+        said = [f"{share:.1f} %" if share else "none" for share in shares]
+        assert f"x{column} before: {said[0]} after: {said[1]}" in shown
+        plural = "" if before == 1 else "s"
+        assert f'title="x{column}: {before} split{plural} before, {after} after"' in text
 
 
 def test_features_that_are_gone_are_listed(tmp_path, data):
@@ -239,13 +317,15 @@ def test_every_leaf_is_drawn_with_what_it_adds(tmp_path, path):
     small = path.select(max_nodes=40)
     place = [point.alpha for point in path.points].index(small.alpha)
     drawn = summarise(path, place, About())["trees"]
-    leaves = [leaf for tree in drawn["outputs"][0]["trees"] for leaf in tree["leaves"]]
+    nodes = [node for tree in drawn["outputs"][0]["trees"] for node in tree["nodes"]]
+    leaves = [node for node in nodes if node["leaf"]]
+    assert len(nodes) == small.n_nodes
     forest = small.forest
     assert len(leaves) == np.count_nonzero(forest.left < 0)
     tree_of = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
     roots = forest.value[forest.offsets[:-1], 0][tree_of]
     adds = (forest.scale[tree_of] * (forest.value[:, 0] - roots))[forest.left < 0]
-    told = [float(leaf["full"].removeprefix("adds ")) for leaf in leaves]
+    told = [float(re.match(r"adds (\S+);", leaf["full"])[1]) for leaf in leaves]
     assert sorted(told) == pytest.approx(sorted(adds.tolist()))
     shown = Page(written(tmp_path, path, small)).text
     assert all(leaf["text"] in shown for leaf in leaves)
@@ -279,12 +359,13 @@ def test_names_of_features_stay_text(tmp_path, data):
     text = written(tmp_path, path, 9, title=names[0], options={names[0]: names[1]})
     opened = Page(text)
     plain = Page(written(tmp_path, path, 9))
-    assert opened.tags.count("script") == 3
+    assert opened.tags.count("script") == SCRIPTS
     assert "img" not in opened.tags
     assert opened.text.count("49") == plain.text.count("49")  # as which a template would run
+    titles = " ".join(attributes.get("title", "") for _, attributes in opened.elements)
     for name in names[:3]:
         assert name in opened.text
-    assert {entry["name"] for entry in data_in(text)["features"]["shown"]} >= set(names[:3])
+        assert f"{name}: " in titles
 
 
 @settings(max_examples=examples(15))
@@ -301,9 +382,12 @@ def test_no_name_breaks_the_page(names):
     path = fp.prune_path(forest, pd.DataFrame(X, columns=names), X[:, 0] * X[:, 1], n_alphas=4)
     text = page.page(summarise(path, 3, About(title="t")))
     opened = Page(text)
-    assert opened.tags.count("script") == 3
-    shown = {entry["name"] for entry in data_in(text)["features"]["shown"]}
-    assert shown <= {shortened(name, LONGEST) for name in names}
+    assert opened.tags.count("script") == SCRIPTS
+    used = {names[column] for column in forest.feature if column >= 0}
+    told = [each["title"] for tag, each in opened.elements if tag == "tr" and "title" in each]
+    assert len(told) == len(used)
+    for name in used:
+        assert any(title.startswith(f"{shortened(name, LONGEST)}: ") for title in told)
 
 
 def test_nothing_comes_from_outside(tmp_path, path):
@@ -341,7 +425,9 @@ def test_a_constant_has_a_report(tmp_path, path, data):
     shown = Page(text).text
     assert path.n_nodes[0] == 0
     assert "No tree is left: the model is a constant." in shown
-    assert "∞ \N{MULTIPLICATION SIGN} fewer nodes" in shown
+    assert "pruned to a constant: no tree is left." in shown
+    assert "0 nodes: a constant" in shown
+    assert "it has no nodes, so its dot is left of the axis, at 0" in shown
 
 
 def test_several_outputs_are_drawn_apart(tmp_path, data):
@@ -435,7 +521,7 @@ def test_wrong_calls_say_what_is_required(tmp_path, path, data):
 def test_what_is_missing_is_named_with_what_to_install():
     script = """
 import sys
-sys.modules["plotly"] = None
+sys.modules["jinja2"] = None
 import forestprune as fp
 try:
     fp.write_report("x", None, 0)
@@ -445,8 +531,7 @@ except ImportError as error:
     said = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout
-    assert "plotly" in said
-    assert "pip install plotly" in said
+    assert "pip install jinja2" in said
 
 
 def test_the_model_is_left_alone(tmp_path, data):

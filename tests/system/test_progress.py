@@ -6,6 +6,7 @@ import pytest
 
 from forestprune.kernels import jit  # noqa: F401 - which listens to the compiler
 from forestprune.system import progress
+from forestprune.system.bars import TerminalBar
 
 
 class Terminal(io.StringIO):
@@ -64,7 +65,7 @@ def test_work_within_work_is_shown_too(monkeypatch):
     for _ in progress.track(range(2), "outer", 2):
         assert list(progress.track(range(3), "inner", 3)) == [0, 1, 2]
     text = terminal.getvalue()
-    assert text.index("outer") < text.index("inner")
+    assert "outer: inner" in text
     before = len(text)
     list(progress.track(range(3), "again", 3))  # the first display has ended
     assert "outer" not in terminal.getvalue()[before:]
@@ -76,8 +77,82 @@ def test_work_that_is_given_up_is_gone(monkeypatch):
         break
     with pytest.raises(ZeroDivisionError), progress.bar("failing", 1):
         _ = 1 / 0
-    assert not progress._display._bars
-    assert progress._display._shown is None
+    assert not progress._display._works
+    assert progress._display._bar is None
+
+
+def test_loops_that_are_given_up_in_any_order_are_gone(monkeypatch):
+    impatient(monkeypatch)
+    outer, inner = (progress.track(range(9), name, 9) for name in ("outer", "inner"))
+    next(outer)
+    next(inner)
+    outer.close()
+    assert progress._display._bar is None
+    inner.close()
+    assert not progress._display._works
+
+
+class Drawn:
+    """A bar that keeps what is drawn."""
+
+    kept: list
+
+    def draw(self, text, share, left, *, at_once=False):
+        self.kept.append((text, share, left))
+
+    def close(self):
+        self.kept.append("closed")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "bar_to_look_at", lambda: Drawn)
+    monkeypatch.setattr(Drawn, "kept", [], raising=False)
+    return Drawn.kept
+
+
+def test_all_work_is_one_bar_that_never_goes_back(drawn):
+    for _ in progress.track(range(3), "outer", 3):
+        for _ in progress.track(range(10), "inner", 10):
+            pass
+        for _ in progress.track(range(10), "further", 10):
+            pass
+    assert drawn.pop() == "closed"
+    assert "closed" not in drawn
+    shares = [share for _, share, _ in drawn]
+    assert shares == sorted(shares)
+    assert 0.0 == shares[0] < shares[5] < 1 / 3 < shares[-1] <= 0.99
+    # The three steps of the outer work are not all that is seen of it.
+    assert len({round(share, 3) for share in shares}) > 20
+    assert {text for text, _, _ in drawn} == {"outer", "outer: inner", "outer: further"}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_there_may_be_more_to_do_than_was_guessed_or_less(drawn, nested):
+    for _ in progress.track(range(2), "outer", 2) if nested else [None]:
+        assert list(progress.track(iter(range(25)), "guessed", 10)) == list(range(25))
+        assert list(progress.track(iter(range(3)), "guessed", 10)) == [0, 1, 2]
+    shares = [share for _, share, _ in filter(lambda what: what != "closed", drawn)]
+    if nested:
+        assert shares == sorted(shares)
+        assert all(share < 1.0 for share in shares)
+    else:
+        assert None not in shares[:10]
+        assert shares[10:25] == [None] * 15  # nobody knows any more
+        assert shares[25:] == pytest.approx([0.0, 0.1, 0.2])
+
+
+def test_no_time_is_guessed_while_the_compiler_works(drawn):
+    with progress.bar("pruning", 4) as show:
+        show(2)
+        progress._display.compile(1)
+        progress._display.compile(-1)
+    assert [(text, bool(left)) for text, _, left in drawn[:3]] == [
+        ("pruning", True),
+        ("pruning" + progress.COMPILING, False),
+        ("pruning", True),
+    ]
 
 
 def test_other_threads_show_nothing(monkeypatch):
@@ -94,14 +169,13 @@ def test_other_threads_show_nothing(monkeypatch):
 def test_one_long_call_is_shown_though_nobody_says_how_far_it_has_come(monkeypatch):
     terminal = impatient(monkeypatch)
     shown = threading.Event()
-    original = progress._started
 
-    def start():
-        display = original()
-        shown.set()
-        return display
+    class Noticed(TerminalBar):
+        def draw(self, *args, **how):
+            super().draw(*args, **how)
+            shown.set()
 
-    monkeypatch.setattr(progress, "_started", start)
+    monkeypatch.setattr(progress, "bar_to_look_at", lambda: Noticed)
     monkeypatch.setattr(progress, "PATIENCE", 0.01)
     with progress.bar("one call", None):
         assert shown.wait(20)
@@ -162,5 +236,5 @@ def test_waiting_for_the_compiler_is_said(monkeypatch):
         assert "inner (compiling, once for each installation)" in before
         assert "outer (compiling" not in before
         inner(0.5)
-        progress._display._shown.refresh()
+        progress._display.show(at_once=True)
         assert "compiling" not in terminal.getvalue()[len(before) :]

@@ -1,5 +1,7 @@
 """Best subset tree selection (section 4): the best weighted whole trees within a size limit."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Cost-complexity pruning (section 4): each tree by itself, with one price per leaf for all."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

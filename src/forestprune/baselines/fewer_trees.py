@@ -1,5 +1,7 @@
 """Fewer trees (section 4, "Baseline"): a random part of an average, the first part of a sum."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """LASSO over whole trees (section 4): weights that are shrunk, most of them to zero."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 

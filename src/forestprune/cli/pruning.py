@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestprune.cli.errors import CommandError, WrongCallError, describe
+from forestprune.cli.errors import CommandError, describe
 from forestprune.cli.output import Output
 from forestprune.cli.parameters import Data, Division, Files, How, Size
 from forestprune.cli.work import Work
@@ -56,9 +56,6 @@ def make_small(
     """
     begun = time.perf_counter()
     files, size, options = asked.files, asked.size, asked.options
-    if asked.how.n_alphas is not None and size.alpha is not None and page is None:
-        raise WrongCallError("--n-alphas is for paths, but --alpha asks for one point.")
-
     from forestprune.cli import models, summary, work
     from forestprune.cli.report_page import check_report, write_report
 

@@ -41,10 +41,12 @@ def write_report(
 ) -> None:
     """Write a report on a model of a path, which was pruned into the file `small`, if any."""
     from forestprune.cli.models import check_new_file, writing
+    from forestprune.select.routed import HeldOut
     from forestprune.show.report.summary import About, summarise
     from forestprune.show.report.write import write_page
 
     model, point = asked.files.model, path.points[place]
+    shown = work.rows if work.held_out is None else work.held_out
     rows, chosen = f"{len(work.rows):,}", "by which it was chosen"
     if work.held_out is not None:
         rows += f", and {work.n_held_out:,} others: {work.division}"
@@ -67,9 +69,9 @@ def write_report(
         held_out=f"{work.n_held_out:,} rows, {chosen}: {work.division}",
         caution=work.caution,
         call=partial(_another, asked, small),
+        rows=HeldOut(shown.X, shown.y, shown.weight),
     )
     check_new_file(page, force=force)  # it may exist by now
-    shown = work.rows if work.held_out is None else work.held_out
     summary = summarise(path, place, about, shown.X)
     with writing(page):
         write_page(page, summary)

@@ -1,5 +1,7 @@
 """What the estimators share: a fitted forest in, the small model out."""
 
+from __future__ import annotations
+
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -25,7 +27,7 @@ class Rows(NamedTuple):
     y: Any
     weights: Any
 
-    def some(self, which: NDArray[np.int64]) -> "Rows":
+    def some(self, which: NDArray[np.int64]) -> Rows:
         """Return the rows of some numbers."""
         return Rows(*(None if part is None else _safe_indexing(part, which) for part in self))
 
@@ -100,7 +102,7 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
 
     def _finish(self, pruned: PrunedForest) -> None:
         self.pruned_ = pruned
-        self.n_iter_ = pruned.n_iter
+        self.n_iter_ = max(pruned.n_iter, 1)  # scikit-learn wants one even for the full model
         self.estimator_ = pruned.to_native()
 
 

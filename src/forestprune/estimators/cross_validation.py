@@ -1,5 +1,7 @@
 """A forest pruned as much as cross-validation says."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ from forestprune.options import (
     Weighting,
 )
 from forestprune.select.budget import Budget
-from forestprune.select.choose import open_model, solvers
+from forestprune.select.choose import open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import RoutedRows, checked_alphas
 from forestprune.select.validation import Validation, validate
@@ -121,7 +123,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "ForestPruneRegressorCV":
+    ) -> ForestPruneRegressorCV:
         """Fit the forest, if it is not fitted, choose alpha by cross-validation, and prune.
 
         Parameters
@@ -146,10 +148,14 @@ class ForestPruneRegressorCV(PrunedRegressor):
         source, how = open_model(source, rows.X, how, self.max_depth, self.format)
         routed = self._routed(source, rows)
         with np.errstate(under="ignore"):
-            paths = [
-                solver.path(solver.grid(self.n_alphas) if given is None else given)
-                for solver in solvers(routed, how, self._picked, choosing=True)
-            ]
+            paths: list[list[Point]] = []
+            last: list[Point] = []
+            for solver in solvers(routed, how, self._picked, choosing=True):
+                if given is not None:
+                    paths.append(solver.path(given))
+                else:
+                    path, last = whole_path(solver, self.n_alphas, None)
+                    paths.append(path)
             scored = []
             for train, test in track(folds, "cross-validating", len(folds)):
                 # The trees of a fitted model are the same in all folds, and so are the codes.
@@ -158,26 +164,27 @@ class ForestPruneRegressorCV(PrunedRegressor):
                     if fitted
                     else self._fitted_to(rows.some(train), rows.some(test))
                 )
-                scored.append(self._score_fold(paths, how, *parts))
-        points = tuple(point for path in paths for point in path)
+                scored.append(self._score_fold(paths, how, *parts, full=bool(last)))
+        points = [point for path in paths for point in path]
         validation = _summary(scored)
-        chosen = PruningPath(source, points, validation).choose(
+        chosen = PruningPath(source, (*points, *last), validation).choose(
             Budget(max_nodes=self.max_nodes, max_trees=self.max_trees, max_bytes=self.max_bytes),
             self.tolerance,
             self.one_standard_error,
             validation,
             self.confidence,
         )
-        # Which path that point belongs to, and where that begins.
+        # Which path that point belongs to, and where that begins; the full model ends each of them.
         ends = np.cumsum([len(path) for path in paths])
-        which = int(np.searchsorted(ends, chosen, side="right"))
-        first = int(ends[which]) - len(paths[which])
-        own = slice(first, int(ends[which]))
+        which = int(np.searchsorted(ends, chosen, side="right")) % len(paths)
+        own = np.arange(ends[which] - len(paths[which]), ends[which])
+        own = np.append(own, np.arange(len(points), len(points) + len(last)))
         self.scores_ = np.array([fold.scores[own] for fold in scored]).T
-        self.path_ = PruningPath(source, tuple(paths[which]), validation.take(own))
+        self.path_ = PruningPath(source, (*paths[which], *last), validation.take(own))
         self.shrinkage_ = float(how.shrinkages[which])
-        self.alpha_ = float(self.path_.alphas[chosen - first])
-        self._finish(self.path_[chosen - first])
+        taken = int(np.flatnonzero(own == chosen)[0])
+        self.alpha_ = float(self.path_.alphas[taken])
+        self._finish(self.path_[taken])
         return self
 
     @property
@@ -201,14 +208,20 @@ class ForestPruneRegressorCV(PrunedRegressor):
         how: Options,
         train: RoutedRows,
         test: RoutedRows,
+        *,
+        full: bool,
     ) -> Validation:
-        """Return the scores of all alphas, of one path after another, in one fold."""
-        parts = []
+        """Return the scores of all alphas, of one path after another, in one fold.
+
+        If asked for, those of the `full` model come last.
+        """
+        parts: list[Validation] = []
         fold = solvers(train, how, self._picked, choosing=True)
         for path, solver in zip(paths, fold, strict=True):
             found = validate(test, solver.path(np.array([point.alpha for point in path])))
             # A path that ends early ends at the full model, the solution for smaller alphas too.
             parts.append(found.take(np.minimum(np.arange(len(path)), found.scores.size - 1)))
+        parts += [validate(test, [solver.full()])] if full else []
         return Validation.joined(parts)
 
 

@@ -1,5 +1,7 @@
 """A forest pruned to a budget, or by rows that are kept back for that."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,7 +124,7 @@ class ForestPruneRegressor(PrunedRegressor):
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "ForestPruneRegressor":
+    ) -> ForestPruneRegressor:
         """Fit the forest, if it is not fitted, and prune it.
 
         Parameters

@@ -1,5 +1,7 @@
 """The one neutral ensemble: every importer makes it, everything else reads it."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -122,7 +124,7 @@ class Forest(Shape):
     # In and out
 
     @classmethod
-    def from_model(cls, model: Any) -> "Forest":
+    def from_model(cls, model: Any) -> Forest:
         """Read a fitted model of any supported library. The model is not changed or kept.
 
         Parameters
@@ -150,7 +152,7 @@ class Forest(Shape):
         return forest
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, trust: bool = False) -> "Forest":
+    def from_file(cls, path: str | os.PathLike[str], *, trust: bool = False) -> Forest:
         """Read a model file of any supported library.
 
         A file of XGBoost is read as a Booster, with all its trees, even if training went on beyond
@@ -192,7 +194,7 @@ class Forest(Shape):
         write_archive(path, *self.pack())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Forest":
+    def load(cls, path: str | os.PathLike[str]) -> Forest:
         """Read a forest that :meth:`save` wrote. Reading runs no code from the file."""
         arrays, metadata = read_archive(path)
         try:
@@ -208,7 +210,7 @@ class Forest(Shape):
         return self._arrays(), {"input": asdict(self.input), "origin": origin}
 
     @classmethod
-    def unpack(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> "Forest":
+    def unpack(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> Forest:
         """Return the forest that :meth:`pack` took apart."""
         state: dict[str, Any] = {group: {} for group in _EXTRAS}
         for name, array in arrays.items():
@@ -341,7 +343,7 @@ class Forest(Shape):
 
     # Pruning
 
-    def truncate(self, depths: ArrayLike) -> "Forest":
+    def truncate(self, depths: ArrayLike) -> Forest:
         """Cut trees at given depths.
 
         Parameters
@@ -351,7 +353,7 @@ class Forest(Shape):
         """
         return cutting.keep(self, cutting.mask_of_depths(self, depths))
 
-    def keep(self, mask: ArrayLike) -> "Forest":
+    def keep(self, mask: ArrayLike) -> Forest:
         """Keep the nodes where `mask` is true; a node that loses its children becomes a leaf.
 
         Parameters
@@ -361,7 +363,7 @@ class Forest(Shape):
         """
         return cutting.keep(self, mask)
 
-    def compact(self) -> "Forest":
+    def compact(self) -> Forest:
         """Return the same predictor without trees that are only a root: they join the constant."""
         return cutting.compact(self)
 

@@ -1,5 +1,7 @@
 """What rows a model takes, and how tables of any kind become a plain matrix of them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """The shape of the trees in a forest: how many, how deep, which node belongs where."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from itertools import pairwise
 

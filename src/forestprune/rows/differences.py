@@ -1,5 +1,7 @@
 """The paper's depth-difference matrices, for study and for tests. The solver never builds them."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Where every row ends up in every tree: all that the solver ever needs of X."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +52,7 @@ class Encoding:
         """Number of rows."""
         return int(self.codes.shape[1])
 
-    def take(self, rows: NDArray[np.int64]) -> "Encoding":
+    def take(self, rows: NDArray[np.int64]) -> Encoding:
         """Return some of the rows."""
         return Encoding(self.forest, seal(self.codes[:, rows]))
 

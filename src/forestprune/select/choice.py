@@ -40,19 +40,13 @@ def choose_point(
     if validation is not None:
         losses = 1.0 - validation.scores
     allowed = np.array([budget.allows(point) for point in points], dtype=np.bool_)
-    highest = 1.0 - losses[allowed].min(initial=np.inf)
     if validation is not None and tolerance is not None and allowed.any():
-        # The full model at the end of a path is the same but for rounding.
-        lowest = validation.full - tolerance - 1e-9 * (1.0 + abs(validation.full))
-        allowed &= validation.scores - validation.spare(confidence) >= lowest
-        if not allowed.any():
-            within = f" within {budget.named}" if budget else ""
-            within += "" if confidence is None else f", with {named('confidence', confidence)},"
-            raise OutOfReachError(
-                f"No point of the path{within} comes within {named('tolerance', tolerance)} of the "
-                f"full model's validation R squared, {validation.full:.4g}; the best has "
-                f"{highest:.4g}. Give a larger tolerance{', or allow more' if budget else ''}."
-            )
+        good = validation.within(tolerance, confidence)
+        if not (allowed & good).any():
+            asked = named("tolerance", tolerance)
+            asked += "" if confidence is None else f" with {named('confidence', confidence)}"
+            raise OutOfReachError(_too_small(validation, allowed, good, n_nodes, budget, asked))
+        allowed &= good
     elif validation is not None and one_standard_error and allowed.any():
         within_budget = np.flatnonzero(allowed)
         within_budget = _within_bytes(within_budget, n_nodes, n_bytes, budget.max_bytes)
@@ -72,6 +66,27 @@ def choose_point(
         f"{n_nodes[smallest]} nodes in {points[smallest].n_trees} trees and takes "
         f"{n_bytes(smallest)} bytes."
     )
+
+
+def _too_small(
+    validation: Validation,
+    allowed: NDArray[np.bool_],
+    good: NDArray[np.bool_],
+    n_nodes: NDArray[np.int64],
+    budget: Budget,
+    asked: str,
+) -> str:
+    """Return what is out of reach, and what would be within."""
+    highest = float(validation.scores[allowed].max())
+    within = f" within {budget.named}" if budget else ""
+    message = (
+        f"No model{within} comes within {asked} of the full model's validation R squared, "
+        f"{validation.full:.4g}. The best that was found{within} has {highest:.4g}, which needs "
+        f"{named('tolerance', f'{validation.full - highest:.2g}')} or more."
+    )
+    if good.any():
+        message += f" The smallest that comes as close has {n_nodes[good].min():,} nodes."
+    return message
 
 
 def _within_bytes(

@@ -1,12 +1,12 @@
 """From what is asked for to the point that is taken, and to those it was chosen from."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.forest.constraints import require_no_constraint
@@ -14,13 +14,17 @@ from forestprune.interop.source import Source
 from forestprune.options import Options, require_count, require_number
 from forestprune.polish.subset.exact import check_solver
 from forestprune.select.budget import Budget, check_quality
-from forestprune.select.path import PruningPath
+from forestprune.select.ending import Ending, Falling
+from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.routed import HeldOut, RoutedRows
 from forestprune.select.solver import RULES, Solver
-from forestprune.select.validation import Validation, validate
+from forestprune.select.validation import Scorer, Validation, ValidationScore, validate
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
 from forestprune.system.progress import track
+
+LARGE_STEP = 1.25
+"""A point with so many times the nodes of the one before may have others in between."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,13 @@ class Wanted:
         require_count("max_depth", self.max_depth, 1)
         require_number("alpha", 1.0 if self.alpha is None else self.alpha)
         check_quality(self.tolerance, self.one_standard_error, self.confidence)
+
+    @property
+    def good(self) -> Callable[[ValidationScore], bool] | None:
+        """What tells whether a model is good enough; None if no tolerance is given."""
+        if self.tolerance is None:
+            return None
+        return lambda score: score.within(self.tolerance or 0.0, self.confidence)
 
     @property
     def by_quality(self) -> bool:
@@ -144,37 +155,153 @@ def choose_routed(
     rows: RoutedRows, validation_rows: RoutedRows | None, wanted: Wanted, options: Options
 ) -> tuple[PruningPath, int]:
     """Do what :func:`choose` does, with rows that are routed already."""
-    held_out, budget = validation_rows is not None, wanted.budget
-    max_trees = budget.max_trees if options.polish == "subset" else None
-    if not wanted.choosers(options, "X_val" if held_out else None):
+    max_trees = wanted.budget.max_trees if options.polish == "subset" else None
+    if not wanted.choosers(options, None if validation_rows is None else "X_val"):
         solver = Solver(rows.problem(options.n_jobs), options, max_trees)
-        point = solver.solve_alone(1.0 if wanted.alpha is None else float(wanted.alpha))
-        return PruningPath(rows.source, (point,)), 0
-    points: list[Point] = []
-    parts: list[Validation] = []
-    # What is polished to a few trees, or may keep a few only, can be smaller further on.
-    free = budget.max_trees is None and options.polish != "subset" and not wanted.whole
-    enough = budget.max_nodes if free else None
-    for solver in solvers(rows, options, max_trees, choosing=held_out):
-        found = solver.path(solver.grid(wanted.n_alphas), enough)
-        known = None if validation_rows is None else validate(validation_rows, found)
-        if budget and not wanted.by_quality:
-            path = PruningPath(rows.source, tuple(found), known)
-            further = _further_points(path, path.choose(budget, None, False, known), budget, solver)
-            found += further
-            if further and validation_rows is not None:
-                parts += [known] if known is not None else []
-                known = validate(validation_rows, further)
-        points += found
-        parts += [] if known is None else [known]
+        alpha = 1.0 if wanted.alpha is None else float(wanted.alpha)
+        return PruningPath(rows.source, (solver.solve_alone(alpha, wanted.n_alphas),)), 0
+    search = _Search(rows.source, validation_rows, wanted, options)
+    for solver in solvers(rows, options, max_trees, choosing=validation_rows is not None):
+        search.look(solver)
         del solver  # what it takes must be gone before the next one begins
-    path = PruningPath.joined(rows.source, points, parts)
-    taken = path.choose(
-        budget, wanted.tolerance, wanted.one_standard_error, path.validation, wanted.confidence
-    )
+    path, taken = search.chosen()
     if not path.points[taken].n_trees:
         warn_caller(_why_constant(path, wanted, options), UserWarning)
     return path, taken
+
+
+class _Search:
+    """Finds what there is to choose from, for one shrinkage after another, and chooses."""
+
+    def __init__(
+        self,
+        source: Source,
+        validation_rows: RoutedRows | None,
+        wanted: Wanted,
+        options: Options,
+    ) -> None:
+        self._source, self._rows, self._wanted = source, validation_rows, wanted
+        budget = wanted.budget
+        # What is polished to a few trees, or may keep a few only, can be smaller further on.
+        grows = budget.max_trees is None and options.polish != "subset"
+        self._most_nodes = budget.max_nodes if grows else None
+        self._candidates: list[Point] = []
+        self._known: list[Validation] = []
+        self._beyond: list[Point] = []
+        self._full: list[Point] = []
+
+    def look(self, solver: Solver) -> None:
+        """Find the points of a path, and points beside it."""
+        wanted, budget, source, rows = self._wanted, self._wanted.budget, self._source, self._rows
+        scorer = None if rows is None or solver.rule.searches else Scorer(rows)
+        grid = solver.grid(wanted.n_alphas)
+        ending = Ending(
+            n_grid=grid.size,
+            n_nodes=source.forest.n_nodes,
+            max_nodes=self._most_nodes,
+            fits=partial(keeps_to, source, budget) if budget else None,
+            scorer=scorer,
+            good=wanted.good,
+            hasty=True,
+        )
+        found = solver.path(Falling(grid), ending)
+        known = [] if rows is None else [scorer.validation() if scorer else validate(rows, found)]
+        further: list[Point] = []
+        if budget and not wanted.by_quality:
+            path = PruningPath(source, tuple(found), known[0] if known else None)
+            chosen = path.choose(budget, None, False, path.validation)
+            further = _further_points(path, chosen, budget, solver)
+        elif scorer is not None and wanted.good is not None and wanted.good(known[0].at(-1)):
+            further = self._smaller(solver, found, scorer, wanted.good)
+        if further and rows is not None:
+            known.append(validate(rows, further))
+        self._candidates += found + further
+        self._known += known
+        self._full = _full_model(solver, self._candidates)
+        if wanted.whole:
+            self._beyond += _rest_of_path(solver, grid, found[-1])
+
+    def _smaller(
+        self,
+        solver: Solver,
+        found: list[Point],
+        scorer: Scorer,
+        good: Callable[[ValidationScore], bool],
+    ) -> list[Point]:
+        """Return points before the first that is good enough, if that took a large step."""
+        last = found[-1]
+        # What is larger than this is not wanted: other paths need not go there.
+        limit = self._most_nodes
+        self._most_nodes = last.n_nodes if limit is None else min(limit, last.n_nodes)
+        if len(found) < 2 or last.n_nodes <= LARGE_STEP * found[-2].n_nodes:
+            return []
+        return solver.refine(found[-2], last, lambda point: not good(scorer.add(point)))
+
+    def chosen(self) -> tuple[PruningPath, int]:
+        """Return all points as a path, and the place of the one to take."""
+        wanted, rows, parts = self._wanted, self._rows, list(self._known)
+        points = self._candidates + self._full
+        for more in (self._full, self._beyond):
+            parts += [validate(rows, more)] if more and rows is not None else []
+        n_candidates, points = len(points), points + self._beyond
+        validation = Validation.joined(parts) if parts else None
+        path = PruningPath(self._source, tuple(points), validation)
+        candidates = path[:n_candidates]
+        taken = candidates.choose(
+            wanted.budget,
+            wanted.tolerance,
+            wanted.one_standard_error,
+            candidates.validation,
+            wanted.confidence,
+        )
+        point = points[taken]
+        path = PruningPath.joined(self._source, points, parts)
+        return path, next(place for place, each in enumerate(path.points) if each is point)
+
+
+def _rest_of_path(solver: Solver, grid: NDArray[np.float64], last: Point) -> list[Point]:
+    """Return what follows the last point of a path, to look at."""
+    if not last.alpha > 0.0 or solver.rule.is_full():
+        return []
+    solver.rule.move_to(last)
+    return solver.path(Falling(grid, below=last.alpha), _unhurried(solver, grid[grid < last.alpha]))
+
+
+def _unhurried(solver: Solver, grid: NDArray[np.float64], scorer: Scorer | None = None) -> Ending:
+    """Return where a path ends if it is there to be looked at."""
+    n_nodes = solver.problem.encoding.forest.n_nodes
+    return Ending(n_grid=grid.size, n_nodes=n_nodes, scorer=scorer)
+
+
+def whole_path(
+    solver: Solver, n_alphas: int, validation_rows: RoutedRows | None
+) -> tuple[list[Point], list[Point]]:
+    """Return a path from nothing kept to where going on does not pay, and the full model.
+
+    The latter unless the path has come to it by itself.
+    """
+    grid = solver.grid(n_alphas)
+    scored = validation_rows is not None and not solver.rule.searches
+    scorer = Scorer(validation_rows) if scored and validation_rows is not None else None
+    points = solver.path(Falling(grid), _unhurried(solver, grid, scorer))
+    return points, _full_model(solver, points)
+
+
+def _full_model(solver: Solver, points: Sequence[Point]) -> list[Point]:
+    """Return the full model as the last candidate, unless it is among some points.
+
+    A best subset is of a given size, so that the full model is none of its candidates.
+    """
+    if solver.options.polish == "subset":
+        return []
+    full = solver.full()
+    reached = any(
+        point.n_nodes == full.n_nodes
+        and (point.values is None or not full.n_nodes)
+        and np.array_equal(point.weights, full.weights)
+        for point in points
+    )
+    return [] if reached else [full]
 
 
 def solvers(
@@ -200,8 +327,8 @@ def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solv
     more: list[Point] = []
     if budget.max_trees is not None:
         more += solver.deepen(path.points[chosen], path.alphas[chosen + 1 :])
-    if chosen + 1 < len(path) and not path.keeps_to(budget, path.points[chosen + 1]):
-        fits = partial(path.keeps_to, budget)
+    fits = partial(keeps_to, path.source, budget)
+    if chosen + 1 < len(path) and not fits(path.points[chosen + 1]):
         more += solver.refine(path.points[chosen], path.points[chosen + 1], fits)
     return more
 
@@ -223,7 +350,7 @@ def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
             f"rows, or a {{tolerance}}{', or allow more' if budget else ''}."
         )
     smallest = int(trees[np.argmin(path.n_nodes[trees])])
-    if path.keeps_to(budget, path.points[smallest]):
+    if keeps_to(path.source, budget, path.points[smallest]):
         rows = "these" if path.validation is None else "the validation"
         return f"A constant does best on {rows} rows: no tree is left."
     remedies = "Allow more"

@@ -1,5 +1,7 @@
 """The trade-off between size and error: pruned forests for falling alphas, and choosing one."""
 
+from __future__ import annotations
+
 import operator
 import os
 from collections.abc import Iterator, Sequence
@@ -49,7 +51,7 @@ class PruningPath:
     @classmethod
     def joined(
         cls, source: Source, points: Sequence[Point], parts: Sequence[Validation]
-    ) -> "PruningPath":
+    ) -> PruningPath:
         """Return a path of points in any order, with what is known of them part after part."""
         order = np.argsort([-point.alpha for point in points], kind="stable")
         validation = Validation.joined(parts).take(order) if parts else None
@@ -106,21 +108,14 @@ class PruningPath:
             self._bytes[index] = self[index].n_bytes
         return self._bytes[index]
 
-    def keeps_to(self, budget: Budget, point: Point) -> bool:
-        """Tell whether a point, of this path or not, keeps to a budget."""
-        if not budget.allows(point):
-            return False
-        limit = budget.max_bytes
-        return limit is None or PrunedForest.of(self.source, point).n_bytes <= limit
-
     def __len__(self) -> int:
         return len(self.points)
 
     @overload
     def __getitem__(self, index: int) -> PrunedForest: ...
     @overload
-    def __getitem__(self, index: slice) -> "PruningPath": ...
-    def __getitem__(self, index: int | slice) -> "PrunedForest | PruningPath":
+    def __getitem__(self, index: slice) -> PruningPath: ...
+    def __getitem__(self, index: int | slice) -> PrunedForest | PruningPath:
         if isinstance(index, slice):
             validation = None if self.validation is None else self.validation.take(index)
             return PruningPath(self.source, self.points[index], validation)
@@ -249,7 +244,7 @@ class PruningPath:
                 columns |= {"rmse": validation.rmse, "mae": validation.mae}
         return columns
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each point, as a pandas DataFrame.
 
         Its columns: `alpha`; `shrinkage`, if there are several to choose from; `nodes`, `trees`
@@ -283,7 +278,7 @@ class PruningPath:
         write_path(path, self.source, self.points, self.validation)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "PruningPath":
+    def load(cls, path: str | os.PathLike[str]) -> PruningPath:
         """Read a path that :meth:`save` wrote. Reading runs no code from the file."""
         return cls(*read_path(path))
 
@@ -297,3 +292,11 @@ class PruningPath:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
+
+
+def keeps_to(source: Source, budget: Budget, point: Point) -> bool:
+    """Tell whether what a point leaves of a model keeps to a budget."""
+    if not budget.allows(point):
+        return False
+    limit = budget.max_bytes
+    return limit is None or PrunedForest.of(source, point).n_bytes <= limit

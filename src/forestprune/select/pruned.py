@@ -1,5 +1,7 @@
 """What pruning returns: a small forest that is still a model of the original's class."""
 
+from __future__ import annotations
+
 import io
 import os
 import tempfile
@@ -64,7 +66,8 @@ class PrunedForest:
         How it and the full model do on the validation rows it was chosen by, if there were some.
     path : PruningPath or None
         All candidates that it was chosen from, with the original forest: ``path[index]`` is this
-        model. Copies and pickles leave it behind, and so do files unless :meth:`save` is told to
+        model. It ends where what was asked for is reached, so larger models need another call.
+        Copies and pickles leave it behind, and so do files unless :meth:`save` is told to
         keep it.
     index : int or None
         Its place in `path`.
@@ -82,13 +85,13 @@ class PrunedForest:
     source: Source | None = None
     ending: str = ".joblib"
     validation: ValidationScore | None = None
-    path: "PruningPath | None" = None
+    path: PruningPath | None = None
     index: int | None = None
 
     @classmethod
     def of(
-        cls, source: Source, point: Point, path: "PruningPath | None" = None, index: int = 0
-    ) -> "PrunedForest":
+        cls, source: Source, point: Point, path: PruningPath | None = None, index: int = 0
+    ) -> PrunedForest:
         """Cut and weight the trees of `source` as `point` says: that of a path, if one is given."""
         original, validation = source.original, None if path is None else path.validation
         return cls(
@@ -261,7 +264,7 @@ class PrunedForest:
         write_pruned(path, self, with_path=with_path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "PrunedForest":
+    def load(cls, path: str | os.PathLike[str]) -> PrunedForest:
         """Read a model that :meth:`save` wrote. Reading runs no code from the file."""
         from forestprune.select.pruned_file import read_pruned
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from forestprune.exceptions import named, warn_caller
 from forestprune.options import Options
 from forestprune.polish.polisher import Polisher
+from forestprune.select.ending import LEAST, Falling
+from forestprune.solve.contributions import predict_codes
 from forestprune.solve.descent import Descent
 from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.point import Point, pack_splits
@@ -71,27 +74,45 @@ class Solver:
         """Descend from what is kept now, search around, polish."""
         return self._finished(self._descend(alpha, on_path=False))
 
-    def solve_alone(self, alpha: float) -> Point:
-        """Descend from nothing kept; if searches pay, from everything kept as well."""
-        best = self._descend(alpha, on_path=False)
+    def solve_alone(self, alpha: float, n_alphas: int) -> Point:
+        """Solve for one alpha; must be called before anything is solved.
+
+        A rule that searches descends from nothing kept, and from everything. Others go down a path
+        of `n_alphas` as far as `alpha`, so that the solution is what that path has there; if
+        nothing costs anything, they descend from nothing.
+        """
         if self.rule.searches:
+            best = self._descend(alpha, on_path=False)
             self.rule.move_to(everything(self.problem))
             best = _better_of(best, self._descend(alpha, on_path=False))
+        else:
+            if alpha > 0.0:
+                grid, least = self.grid(n_alphas), max(alpha * (1.0 + 1e-9), LEAST)
+                above = takewhile(lambda other: other > least, Falling(grid))
+                for each in track(above, "pruning", grid.size):
+                    self._descend(each, on_path=True)
+            best = self._descend(alpha, on_path=True)
         return self._finished(replace(best, n_iter=self._descent.sweeps))
 
-    def path(self, alphas: NDArray[np.float64], max_nodes: int | None = None) -> list[Point]:
-        """Solve for falling alphas, each from the solution before; end at the full model.
+    def path(
+        self,
+        alphas: NDArray[np.float64] | Falling,
+        ends: Callable[[Point], bool] | None = None,
+    ) -> list[Point]:
+        """Solve for falling alphas, each from the solution before.
 
-        With `max_nodes`, end once a solution has more: those that follow will have more still.
+        Until the full model is reached, or `ends` says of a point that it is the last. Of rules
+        that search, `ends` sees points before neighbours are compared, and before polishing.
         """
         points: list[Point] = []
-        for alpha in track(alphas, "pruning", alphas.size):
-            points.append(self._descend(float(alpha), on_path=True))
-            too_large = max_nodes is not None and points[-1].n_nodes > max_nodes
-            if self.rule.is_full() or too_large:
+        for alpha in track(alphas, "pruning", len(alphas), power=2.0):
+            point = self._descend(float(alpha), on_path=True)
+            points.append(point if self.rule.searches else self._finished(point))
+            if self.rule.is_full() or (ends is not None and ends(points[-1])):
                 break
-        if self.rule.searches:
-            self._compare_neighbours(points)
+        if not self.rule.searches:
+            return points
+        self._compare_neighbours(points)
         return [self._finished(p) for p in track(points, "polishing", len(points))]
 
     def _compare_neighbours(self, points: list[Point]) -> None:
@@ -145,6 +166,15 @@ class Solver:
                 break
         return found
 
+    def full(self) -> Point:
+        """Return the full model as a point, with its loss and objective."""
+        problem, full = self.problem, everything(self.problem)
+        residual = problem.target - predict_codes(problem.encoding)
+        if problem.row_weight.size:
+            residual *= problem.row_weight
+        full = replace(full, loss=problem.unexplained(residual))
+        return replace(full, objective=self.rule.priced(full))
+
     def _finished(self, point: Point) -> Point:
         """Return a point polished, with what there is to say of it."""
         polished = self._polisher.polish(point)
@@ -168,7 +198,7 @@ class Solver:
 
 
 def everything(problem: Problem) -> Point:
-    """Return the full model as a point."""
+    """Return the full model as a point, its loss left open."""
     forest = problem.encoding.forest
     splits = np.ones((forest.n_nodes - forest.n_trees) // 2, np.bool_)
     weights = (forest.depths > 0).astype(np.float64)

@@ -59,6 +59,21 @@ class ValidationScore:
         """Whether rows had a target; else R squared is that of the model's own raw prediction."""
         return self.rmse is not None
 
+    def within(self, tolerance: float, confidence: float | None) -> bool:
+        """Tell whether it comes within a tolerance of the full model, if so with confidence."""
+        spare = _spare(confidence) * self.shortfall_error
+        return self.score - spare >= _lowest(self.full_score, tolerance)
+
+
+def _spare(confidence: float | None) -> float:
+    """Return how many standard errors a score must be above what is required."""
+    return 0.0 if confidence is None else NormalDist().inv_cdf(confidence)
+
+
+def _lowest(full: float, tolerance: float) -> float:
+    """Return the score that is required; what is the same but for rounding is the same."""
+    return full - tolerance - 1e-9 * (1.0 + abs(full))
+
 
 @dataclass(frozen=True, eq=False)
 class Validation:
@@ -99,10 +114,10 @@ class Validation:
         """Whether rows had a target; else R squared is that of the model's own raw prediction."""
         return self.rmse is not None
 
-    def spare(self, confidence: float | None) -> Floats:
-        """Return how far each score must be above what is required, to be so with confidence."""
-        factor = 0.0 if confidence is None else NormalDist().inv_cdf(confidence)
-        return factor * self.shortfall_errors
+    def within(self, tolerance: float, confidence: float | None) -> NDArray[np.bool_]:
+        """Tell which points come within a tolerance of the full model, if so with confidence."""
+        spare = _spare(confidence) * self.shortfall_errors
+        return self.scores - spare >= _lowest(self.full, tolerance)
 
     def at(self, index: int) -> ValidationScore:
         """Return that of one point."""
@@ -153,35 +168,68 @@ class Validation:
         )
 
 
-def validate(rows: RoutedRows, points: Sequence[Point]) -> Validation:
-    """Return the scores of points and of the full model.
+class Scorer:
+    """Scores one point after another on rows that they were not pruned with.
 
     Rows are gone through only for trees that differ from one point to the next.
+
+    Attributes
+    ----------
+    full : float
+        R squared of the original model.
     """
-    yardstick = Yardstick(rows.target, rows.sample_weight)
-    full = yardstick.measure(rows.full)
-    predictions = Predictions(rows.encoding, read_trees(rows.source.forest, seal(np.empty(0))))
-    found = np.empty((5, len(points)))
-    for number, point in enumerate(track(points, "scoring", len(points))):
-        predictions.move_to(point)
-        small = yardstick.measure(predictions.values + point.intercept[:, np.newaxis])
-        found[:, number] = (
-            small.score,
-            yardstick.standard_error(small.squares),
-            yardstick.standard_error(small.squares - full.squares),
-            small.rmse,
-            small.mae,
+
+    def __init__(self, rows: RoutedRows) -> None:
+        self._yardstick = Yardstick(rows.target, rows.sample_weight)
+        self._full, self._rows = self._yardstick.measure(rows.full), rows
+        trees = read_trees(rows.source.forest, seal(np.empty(0)))
+        self._predictions = Predictions(rows.encoding, trees)
+        self._found: list[ValidationScore] = []
+        self.full = self._full.score
+
+    def add(self, point: Point) -> ValidationScore:
+        """Score one more point."""
+        self._predictions.move_to(point)
+        values = self._predictions.values + point.intercept[:, np.newaxis]
+        yardstick, full, labelled = self._yardstick, self._full, self._rows.labelled
+        small = yardstick.measure(values)
+        score = ValidationScore(
+            score=small.score,
+            full_score=full.score,
+            standard_error=yardstick.standard_error(small.squares),
+            shortfall_error=yardstick.standard_error(small.squares - full.squares),
+            rmse=small.rmse if labelled else None,
+            full_rmse=full.rmse if labelled else None,
+            mae=small.mae if labelled else None,
+            full_mae=full.mae if labelled else None,
+            n_rows=self._rows.encoding.n_rows,
         )
-    scores, errors, shortfall_errors, rmse, mae = found
-    labelled = rows.labelled
-    return Validation(
-        scores=scores,
-        standard_errors=errors,
-        full=full.score,
-        shortfall_errors=shortfall_errors,
-        rmse=rmse if labelled else None,
-        mae=mae if labelled else None,
-        full_rmse=full.rmse if labelled else None,
-        full_mae=full.mae if labelled else None,
-        n_rows=rows.encoding.n_rows,
-    )
+        self._found.append(score)
+        return score
+
+    def validation(self) -> Validation:
+        """Return the scores of all points so far."""
+        full, labelled = self._full, self._rows.labelled
+
+        def column(name: str) -> Floats:
+            return np.array([getattr(score, name) for score in self._found], dtype=np.float64)
+
+        return Validation(
+            scores=column("score"),
+            standard_errors=column("standard_error"),
+            full=full.score,
+            shortfall_errors=column("shortfall_error"),
+            rmse=column("rmse") if labelled else None,
+            mae=column("mae") if labelled else None,
+            full_rmse=full.rmse if labelled else None,
+            full_mae=full.mae if labelled else None,
+            n_rows=self._rows.encoding.n_rows,
+        )
+
+
+def validate(rows: RoutedRows, points: Sequence[Point]) -> Validation:
+    """Return the scores of points and of the full model."""
+    scorer = Scorer(rows)
+    for point in track(points, "scoring", len(points)):
+        scorer.add(point)
+    return scorer.validation()

@@ -1,6 +1,6 @@
-"""Progress for people who wait more than two seconds: bars on a terminal, elsewhere one line.
+"""Progress for people who wait more than two seconds: a bar on a terminal and in a notebook.
 
-That line says that kernels are compiled, which happens once in each installation.
+Elsewhere one line says that kernels are compiled, which happens once in each installation.
 """
 
 import sys
@@ -8,11 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+from forestprune.system.bars import Bar, bar_to_look_at
+from forestprune.system.work import Work, share_done, time_left
 
 Item = TypeVar("Item")
 
@@ -24,68 +23,75 @@ COMPILING = " (compiling, once for each installation)"
 LINE = "forestprune: compiling, once for each installation; this takes some seconds."
 
 SOON = 0.5
-"""Seconds of compiling after which that line is printed where there is no terminal."""
-
-
-@dataclass(eq=False)
-class _Bar:
-    """Some work that is under way."""
-
-    description: str
-    total: float | None
-    begun: float = field(default_factory=time.monotonic)
-    task: "TaskID | None" = None
+"""Seconds of compiling after which that line is printed where there is no bar."""
 
 
 class _Display:
-    """The bars of all work that is under way, one within the other."""
+    """The one bar for all work that is under way, each within a step of the one before."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._bars: list[_Bar] = []
-        self._shown: Progress | None = None
+        self._works: list[Work] = []
+        self._bar: Bar | None = None
+        self._kind: Callable[[], Bar] | None = None
+        self._furthest = 0.0
         self._thread: int | None = None
         self._compiling = 0
-        self._spent = 0.0
+        self._spent = self._spent_before = 0.0
         self._since = 0.0
         self._said = False
 
     def belongs_here(self) -> bool:
         """Tell whether work that begins now, in this thread, is part of what is shown."""
-        if self._bars:  # then somebody looks, though rich may have put its own stderr in place
+        if self._works:  # then somebody looks, though rich may have put its own stderr in place
             return self._thread == threading.get_ident()
-        return _somebody_looks()
+        self._kind = bar_to_look_at()
+        return self._kind is not None
 
-    def enter(self, bar: _Bar) -> None:
+    def enter(self, work: Work) -> None:
         with self._lock:
             self._thread = threading.get_ident()
-            self._bars.append(bar)
+            if self._works:
+                self._works[-1].begin(work)
+            else:
+                self._furthest, self._spent_before = 0.0, self._spent
+            self._works.append(work)
 
-    def leave(self, bar: _Bar) -> None:
+    def leave(self, work: Work) -> None:
         with self._lock:
-            self._bars.remove(bar)
-            if self._shown is not None and bar.task is not None:
-                self._shown.remove_task(bar.task)
-            if self._shown is not None and not self._bars:
-                self._shown.stop()
-                self._shown = None
+            if work not in self._works:  # a loop that was given up, and what it was within too
+                return
+            del self._works[self._works.index(work) :]
+            if self._works:
+                self._works[-1].end(work)
+            elif self._bar is not None:
+                bar, self._bar = self._bar, None
+                bar.close()
 
-    def update(self, bar: _Bar, done: float) -> None:
+    def update(self, work: Work, done: float) -> None:
         with self._lock:
+            work.advance(done)
             self.show()
-            if self._shown is not None and bar.task is not None:
-                self._shown.update(bar.task, completed=done)
 
-    def show(self) -> None:
-        """Let the bars appear for which somebody has waited long enough."""
+    def show(self, *, at_once: bool = False) -> None:
+        """Draw the bar, if somebody has waited long enough for one."""
         with self._lock:
             late = time.monotonic() - PATIENCE
-            for bar in self._bars:
-                if bar.task is None and bar.begun < late:
-                    if self._shown is None:
-                        self._shown = _started()
-                    bar.task = self._shown.add_task(bar.description, total=bar.total)
-                    self._say_why()
+            visible = [work.description for work in self._works if work.begun < late]
+            if not visible or self._kind is None:
+                return
+            if self._bar is None:
+                self._bar, at_once = self._kind(), True
+            share, left = share_done(self._works), ""
+            if share is not None:  # it never goes back, nor says that all is done
+                share = self._furthest = min(max(self._furthest, share), 0.99)
+                # What compiling takes says nothing of the rest.
+                elapsed = time.monotonic() - self._works[0].begun
+                left = time_left(share, elapsed - (self._spent - self._spent_before))
+            text = ": ".join(dict.fromkeys((visible[0], visible[-1])))
+            if self._compiling:
+                text, left = text + COMPILING, ""
+            self._bar.draw(text, share, left, at_once=at_once)
 
     def compile(self, step: int) -> None:
         """Count what the compiler is at, in whatever thread; say so where somebody waits for it."""
@@ -96,52 +102,38 @@ class _Display:
             self._compiling += step
             if self._compiling == 0:
                 self._spent += time.monotonic() - self._since
-            if self._bars and self._compiling == step == 1:
+            if self._works and self._compiling == step == 1:
                 _later(self.show)
-            self._say_why()
+            if self._bar is not None:
+                self.show(at_once=True)
 
     def _say_once(self) -> None:
-        """Where nobody sees bars, as in a notebook or a log, say that it takes a while."""
-        if self._said or _hidden or self._spent < SOON or self._bars or _somebody_looks():
+        """Where nobody sees bars, as in a log, say that it takes a while."""
+        if self._said or _hidden or self._spent < SOON or self._works or bar_to_look_at():
             return
         self._said = True
         with suppress(OSError, ValueError, AttributeError):  # stderr may be closed, or none at all
             print(LINE, file=sys.stderr, flush=True)
-
-    def _say_why(self) -> None:
-        """Let the last bar say what it waits for."""
-        if self._shown is None:
-            return
-        visible = [(bar.task, bar.description) for bar in self._bars if bar.task is not None]
-        for number, (task, description) in enumerate(visible, 1):
-            why = COMPILING if self._compiling and number == len(visible) else ""
-            self._shown.update(task, description=description + why)
-        self._shown.refresh()
 
 
 _display = _Display()
 _hidden = False
 
 
-def _started() -> "Progress":
-    from rich.console import Console
-    from rich.progress import Progress
-
-    shown = Progress(console=Console(stderr=True), transient=True)
-    shown.start()
-    return shown
-
-
 @contextmanager
-def bar(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
+def bar(
+    description: str, total: float | None, *, power: float = 1.0
+) -> Iterator[Callable[[float], None]]:
     """Return a function to be told how much of `total` is done; a bar appears if it takes long.
 
-    Without a total, as where one call does everything, the bar only says that work is under way.
+    `total` can be a guess: there may be less to do, and more. Without one, as where one call does
+    everything, the bar only says that work is under way. `power` is more than 1 if work becomes
+    slower: see :class:`forestprune.system.work.Work`.
     """
     if _hidden or not _display.belongs_here():
         yield lambda _: None
         return
-    work = _Bar(description, total)
+    work = Work(description, total, power)
     # Nobody says how far the work has come, so somebody has to look after the time.
     timer = _later(_display.show) if total is None else None
     _display.enter(work)
@@ -182,9 +174,11 @@ def _is_ours(event: Any) -> bool:
     return getattr(function, "__module__", "").startswith("forestprune.")
 
 
-def track(items: Iterable[Item], description: str, total: int) -> Iterator[Item]:
-    """Yield from `items`; show how many of `total` are done if it takes long."""
-    with bar(description, total) as show:
+def track(
+    items: Iterable[Item], description: str, total: float | None, *, power: float = 1.0
+) -> Iterator[Item]:
+    """Yield from `items`; show how much of them is done if it takes long: see :func:`bar`."""
+    with bar(description, total, power=power) as show:
         for done, item in enumerate(items):
             show(done)
             yield item
@@ -199,13 +193,3 @@ def hidden() -> Iterator[None]:
         yield
     finally:
         _hidden = before
-
-
-def _somebody_looks() -> bool:
-    try:
-        return sys.stderr.isatty()
-    except (
-        AttributeError,
-        ValueError,
-    ):  # a program without a console has no stderr, or a closed one
-        return False

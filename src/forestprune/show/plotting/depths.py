@@ -1,5 +1,7 @@
 """How deep trees are, before and after."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +20,10 @@ COLOURS = (look.BLUE, look.RED, look.GOLD)
 
 def plot_depths(
     small: PrunedForest | Mapping[str, PrunedForest] | Any,
-    ax: "Axes | None" = None,
+    ax: Axes | None = None,
     *,
     before: Any = None,
-) -> "Axes":
+) -> Axes:
     """Draw how many trees have which depth, after pruning and before.
 
     Trees that are gone count as trees of depth 0.
@@ -81,7 +83,7 @@ def _depths(model: Any) -> NDArray[np.int64]:
 
 
 def _bars(
-    ax: "Axes", at: NDArray[Any], depths: NDArray[np.int64], width: float, colour: str, label: str
+    ax: Axes, at: NDArray[Any], depths: NDArray[np.int64], width: float, colour: str, label: str
 ) -> None:
     counts = np.bincount(depths, minlength=at.size)
     bars = ax.bar(at, counts, width=width, color=colour, label=label)

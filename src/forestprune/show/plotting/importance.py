@@ -1,5 +1,7 @@
 """Which features are used, before and after."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,13 +21,16 @@ LETTERS = 34
 
 def plot_importance(
     small: Any,
-    ax: "Axes | None" = None,
+    ax: Axes | None = None,
     *,
     before: Any = None,
     by: Literal["splits", "gain"] = "splits",
     top: int = 15,
-) -> "Axes":
+) -> Axes:
     """Draw how much each feature is used, after pruning and before, as shares of all use.
+
+    Bars are labelled with their shares in per cent, as the axis is; for splits the legend tells how
+    many there are in all.
 
     Parameters
     ----------
@@ -36,9 +41,9 @@ def plot_importance(
     before : model, Forest, PruningPath, or None
         The original, if it is to be drawn too: a pruned forest does not keep it.
     by : "splits" or "gain"
-        What is counted: splits, with their numbers at the bars; or how much they change the
-        prediction: the squared differences between the values of children and their parent,
-        weighted by training rows and summed over outputs.
+        What is counted: splits, or how much they change the prediction: the squared differences
+        between the values of children and their parent, weighted by training rows and summed over
+        outputs.
     top : int
         How many features to draw at most: those used most after pruning, then before.
 
@@ -63,18 +68,19 @@ def plot_importance(
     rows = len(shown)
     ax = look.open_axes(ax, 7.2, 1.5 + 0.3 * max(rows, 1))
     at = np.arange(rows)
-    label = look.count(int(np.count_nonzero(after)), "feature")
+    label = _used(after, by)
     if original is not None:
-        used = f"before, {look.count(int(np.count_nonzero(earlier)), 'feature')}"
+        used = f"before, {_used(earlier, by)}"
         ax.barh(at, _shares(earlier)[shown], height=0.8, color=look.PALE_GREY, label=used)
         label = f"after, {label}"
-    bars = ax.barh(at, _shares(after)[shown], height=0.46, color=look.BLUE, label=label)
-    if by == "splits":
-        numbers = [f"{after[column]:,.0f}" if after[column] else "" for column in shown]
-        ax.bar_label(bars, numbers, fontsize=8, color=look.INK, padding=3)
+    shares = _shares(after)[shown]
+    bars = ax.barh(at, shares, height=0.46, color=look.BLUE, label=label)
+    told = [f"{share:.1f} %" if share else "" for share in shares]
+    ax.bar_label(bars, told, fontsize=8, color=look.INK, padding=3)
     names = look.short_names(forest, shown, LETTERS)
     ax.set_yticks(at, [names[column] for column in shown], **look.VERBATIM)
     ax.set_ylim(max(rows, 1) - 0.4, -0.6)
+    ax.margins(x=0.12)  # for the labels
     ax.set_xlim(left=0)
     ax.set_xlabel("share of all splits, %" if by == "splits" else "share of all change, %")
     what = "splits" if by == "splits" else "change of the prediction"
@@ -100,6 +106,11 @@ def use_of_features(forest: Forest, by: Literal["splits", "gain"]) -> NDArray[np
             changes += forest.cover[child] * (steps**2).sum(axis=1)
         changes *= forest.scale[tree] ** 2
     return np.bincount(forest.feature[splits], changes, forest.n_features).astype(np.float64)
+
+
+def _used(use: NDArray[np.float64], by: Literal["splits", "gain"]) -> str:
+    features = look.count(int(np.count_nonzero(use)), "feature")
+    return f"{features}, {look.count(int(use.sum()), 'split')}" if by == "splits" else features
 
 
 def _shares(use: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -34,8 +34,8 @@ def plot_path(
     a band of one standard error, and the full model's own error is marked. Otherwise it is the
     error on the rows that the forest was pruned with, which says little about others; the axis
     says which. With several shrinkages the line joins the points that no smaller one beats, and
-    the others are dots. A constant counts as one node, so that it has a place on the logarithmic
-    axis.
+    the others are dots. A constant has no nodes, hence no place on the logarithmic axis: its error
+    is told below the axis, and a pick that is a constant is drawn as a line across.
 
     Parameters
     ----------
@@ -67,12 +67,15 @@ def plot_path(
         raise ValueError("The path has no points, so there is nothing to draw.")
     ax = look.open_axes(ax, 7.2, 4.4)
     validation = path.validation
-    nodes = np.maximum(path.n_nodes, 1)
+    nodes = path.n_nodes
     errors = path.losses if validation is None else 1.0 - validation.scores
     by_size = np.lexsort((errors, nodes))
+    by_size = by_size[nodes[by_size] > 0]
     if len({point.report.get("shrinkage") for point in path.points}) > 1:
         # A line through all of them would go up and down: it joins those that no smaller one beats.
-        ax.plot(nodes, errors, color=look.GREY, marker="o", ms=2, ls="", alpha=0.5)
+        ax.plot(
+            nodes[by_size], errors[by_size], color=look.GREY, marker="o", ms=2, ls="", alpha=0.5
+        )
         by_size = by_size[frontier(nodes, errors)[by_size]]
     x, y = nodes[by_size], errors[by_size]
     ax.plot(x, y, color=look.BLUE, lw=1.6, marker="o", ms=2.5)
@@ -82,7 +85,8 @@ def plot_path(
     full: dict[str, Any] = {"color": look.GREY, "label": label}
     dotted: dict[str, Any] = {"lw": 1, "ls": (0, (2, 2))}
     if validation is None:
-        ax.axvline(max(n_full, 1), **full, **dotted)
+        if n_full:
+            ax.axvline(n_full, **full, **dotted)
         ax.set_ylabel("training error: mean squared error / var(y)")
         title = "Training error against size"
     else:
@@ -90,16 +94,22 @@ def plot_path(
         pale: dict[str, Any] = {"color": look.PALE_BLUE, "alpha": 0.7, "lw": 0}
         ax.fill_between(x, y - band, y + band, label="one standard error", **pale)
         ax.axhline(1.0 - validation.full, color=look.GREY, **dotted)
-        ax.plot([max(n_full, 1)], [1.0 - validation.full], marker="D", ms=7, ls="", **full)
+        if n_full:
+            ax.plot([n_full], [1.0 - validation.full], marker="D", ms=7, ls="", **full)
         ax.set_ylabel("validation error: 1 - R²")
         title = "Validation error against size"
     style: dict[str, Any] = {"ms": 9, "mec": "white", "mew": 1.2, "ls": "", "zorder": 3}
     places = _places(path, picks)
     for (name, index), marker, colour in zip(places, cycle(MARKERS), cycle(COLOURS), strict=False):
-        style |= {"label": f"{name}, {look.count(int(path.n_nodes[index]), 'node')}"}
+        if not nodes[index]:
+            ax.axhline(errors[index], color=colour, lw=1, label=f"{name}, a constant")
+            continue
+        style |= {"label": f"{name}, {look.count(int(nodes[index]), 'node')}"}
         ax.plot([nodes[index]], [errors[index]], color=colour, marker=marker, **style)
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    ax.set_xlabel("nodes")
+    constants = errors[nodes == 0]
+    told = f" (a constant has none; its error is {constants[0]:.3g})" if constants.size else ""
+    ax.set_xlabel(f"nodes{told}")
     look.frame(ax, title)
     look.legend(ax)
     return ax

@@ -37,10 +37,11 @@ def feature_summary(full: Forest, small: Forest) -> dict[str, Any]:
                 "short": short[column],
                 "before": int(before[column]),
                 "after": int(after[column]),
+                "share_before": float(before[column] / (before.sum() or 1)),
+                "share_after": float(after[column] / (after.sum() or 1)),
             }
             for column in shown
         ],
         "gone": [names[column] for column in gone[:MAX_NAMES]],
         "gone_not_listed": max(0, len(gone) - MAX_NAMES),
-        "never_used": full.n_features - int(np.count_nonzero(before)),
     }

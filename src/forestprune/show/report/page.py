@@ -7,10 +7,13 @@ import math
 from importlib.resources import files
 from typing import Any
 
-from forestprune.show.plotting.look import MINUS
+from forestprune.show.plotting.look import MINUS, short_number
 from forestprune.system.files import finite
 
-PACKAGES = ("jinja2", "plotly")
+PACKAGES = ("jinja2",)
+
+SCRIPTS = ("tip.js", "charts.js", "trees.js", "report.js")
+"""In the order in which they are run; later ones use names of earlier ones."""
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -32,11 +35,10 @@ def page(summary: dict[str, Any]) -> str:
     from elsewhere.
     """
     import jinja2
-    from plotly.offline import get_plotlyjs
 
     resources = {
         name: (files("forestprune.show.report") / name).read_text(encoding="utf-8")
-        for name in ("report.html", "report.css", "report.js")
+        for name in ("report.html", "report.css", *SCRIPTS)
     }
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -44,12 +46,14 @@ def page(summary: dict[str, Any]) -> str:
     environment.filters |= {
         "bytes": human_bytes,
         "ratio": ratio,
-        "signed_percent": signed_percent,
+        "percent": human_percent,
         "milliseconds": human_milliseconds,
+        "score": human_score,
+        "short": short_number,
         "plain": "{:g}".format,
     }
-    scripts = [get_plotlyjs().replace("\r\n", "\n"), resources["report.js"]]
-    chart = {name: summary[name] for name in ("path", "depths", "features")}
+    scripts = [resources[name] for name in SCRIPTS]
+    chart = {name: summary[name] for name in ("path", "depths")}
     return environment.from_string(resources["report.html"]).render(
         **summary,
         chart=finite(chart),
@@ -78,9 +82,16 @@ def ratio(full: float, small: float) -> str:
     return f"{times:,.0f}" if times >= 10 else f"{times:.1f}"
 
 
-def signed_percent(share: float) -> str:
-    """Return a change in per cent, with its sign."""
-    return f"{100 * share:+.1f} %".replace("-", MINUS)
+def human_score(score: float) -> str:
+    """Return R squared with four decimals, and nothing as nothing, not as less than that."""
+    return f"{round(score, 4) + 0.0:.4f}".replace("-", MINUS)
+
+
+def human_percent(share: float) -> str:
+    """Return a share in per cent, with one more digit where it is little."""
+    percent = 100 * share
+    decimals = 0 if percent == 0 or percent >= 99.95 else 2 if percent < 0.95 else 1
+    return f"{percent:.{decimals}f} %"
 
 
 def _hash(script: str) -> str:

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from forestprune._version import __version__
 from forestprune.forest.forest import Forest
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest, file_size
+from forestprune.select.routed import HeldOut
 from forestprune.show.report.features import feature_summary
 from forestprune.show.report.loading import how_to_load
 from forestprune.show.report.timing import first_rows, n_rows, prediction_times
 from forestprune.show.report.tradeoff import Call, tradeoff
 from forestprune.show.report.trees import drawn_trees
+from forestprune.show.report.units import ErrorsInUnits, errors_in_units
 from forestprune.text import constraints_in_words
 
 MAX_TEXT, MAX_FORMULA = 400, 100
@@ -48,6 +50,8 @@ class About:
         Warnings issued when the model was made.
     call : function or None
         Returns the command for a model of some nodes and some shrinkage; None in Python.
+    rows : HeldOut or None
+        The rows that the errors of the path are measured on, for errors in the units of y.
     """
 
     title: str | None = None
@@ -58,6 +62,7 @@ class About:
     caution: str | None = None
     warnings: Sequence[str] = ()
     call: Call | None = None
+    rows: HeldOut | None = None
 
 
 def summarise(
@@ -84,6 +89,9 @@ def summarise(
         for name, seconds in prediction_times(natives, rows).items():
             sizes[name]["milliseconds"] = 1000.0 * seconds
     model_class = type(natives["full"]).__name__
+    further = X is not None and y is not None
+    measured = HeldOut(X, y, sample_weight) if further else about.rows
+    units = errors_in_units(path, measured)
     return {
         "title": about.title or f"{model_class}, made small",
         "model": {
@@ -94,8 +102,8 @@ def summarise(
         },
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
-        "error": _error(path, place, small, about, X, y, sample_weight),
-        "path": tradeoff(path, place, about.call),
+        "error": _with_units(_error(path, place, small, about, X, y, sample_weight), units, place),
+        "path": {**tradeoff(path, place, about.call, units), "units_further": further},
         "depths": {  # trees that are gone have depth 0
             "before": np.bincount(full.depths, minlength=full.max_depth + 1).tolist(),
             "after": np.bincount(small.depths, minlength=full.max_depth + 1).tolist(),
@@ -150,6 +158,20 @@ def _error(
         return {"on": on, "full": None, "small": 1.0 - small.loss, **result}
     scored = float(validation.scores[place])
     return {"on": about.held_out, "full": validation.full, "small": scored, **result}
+
+
+def _with_units(error: dict[str, Any], units: ErrorsInUnits | None, place: int) -> dict[str, Any]:
+    """Add errors in the units of y, and how much larger the small model's RMSE is, if known."""
+    if units is not None:
+        of_both = {"full": units.full, "small": units.points[place]}
+        told = {name: asdict(errors) for name, errors in of_both.items()}
+        full, small = units.full.rmse, units.points[place].rmse
+        return {**error, "units": told, "change": small / full - 1.0 if full else None}
+    full, change = error["full"], None
+    if full is not None and full < 1.0:
+        # Both squared errors are over the same variance.
+        change = ((1.0 - error["small"]) / (1.0 - full)) ** 0.5 - 1.0
+    return {**error, "units": None, "change": change}
 
 
 def _text(small: PrunedForest, write: Any, limit: int) -> str | None:

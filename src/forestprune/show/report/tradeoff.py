@@ -1,12 +1,14 @@
 """The points of a path, and which of them to mark."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from forestprune.select.budget import Budget
 from forestprune.select.path import PruningPath
+from forestprune.show.report.units import Errors, ErrorsInUnits
 
 Call = Callable[[int, float | None], str]
 """From a number of nodes, and a shrinkage, to the command that gets such a model."""
@@ -15,12 +17,15 @@ _SMALLEST_TREE = 3
 """Its nodes."""
 
 
-def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[str, Any]:
+def tradeoff(
+    path: PruningPath, place: int, call: Call | None = None, units: ErrorsInUnits | None = None
+) -> dict[str, Any]:
     """Return the points of a path for a chart: sizes, errors, which to mark.
 
     Errors are 1 - R squared on rows held out, if there are any, else on the rows to prune with;
     `held_out` says which. A point is on the frontier if no smaller one is as good. Its `call` is
-    how to get it; None if a command cannot, because it has no tree.
+    how to get it; None if a command cannot, because it has no tree. `units` are errors in the units
+    of y, perhaps on other rows.
     """
     validation = path.validation
     errors = path.losses if validation is None else 1.0 - validation.scores
@@ -35,6 +40,7 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
             "alpha": float(path.alphas[i]),
             "error": float(errors[i]),
             "standard_error": None if spread is None else float(spread[i]),
+            **_in_units(None if units is None else units.points[i]),
             "frontier": bool(on_frontier[i]),
             "shrinkage": path.points[i].report.get("shrinkage"),
             "call": _how_to_get(path, i, call),
@@ -53,9 +59,14 @@ def tradeoff(path: PruningPath, place: int, call: Call | None = None) -> dict[st
             "trees": full.n_trees,
             "depth": full.max_depth,
             "error": None if validation is None else 1.0 - validation.full,
+            **_in_units(None if units is None else units.full),
         },
         "marks": marks(path, place, errors),
     }
+
+
+def _in_units(errors: Errors | None) -> dict[str, float | None]:
+    return {"rmse": None, "mae": None} if errors is None else asdict(errors)
 
 
 def _how_to_get(path: PruningPath, place: int, call: Call | None) -> str | None:

@@ -89,8 +89,8 @@ class _Drawing:
                 for parent in places
                 for side, child in enumerate(parent.children)
             ],
-            "splits": [self._split(place) for place in places if place.children],
-            "leaves": [self._leaf(place) for place in places if not place.children],
+            # A node before those below it, the left side before the right: readers rely on that.
+            "nodes": [self._node(place) for place in places],
         }
 
     def _edge(self, parent: Place, side: int, child: Place) -> dict[str, Any]:
@@ -106,14 +106,16 @@ class _Drawing:
             "ring": ring if self.labels.has_ring(parent.node, side) else None,
         }
 
+    def _node(self, place: Place) -> dict[str, Any]:
+        x, y = _at(place)
+        said = self._split(place) if place.children else self._leaf(place)
+        return {"x": x, "y": y, "level": place.depth + 1, "leaf": not place.children, **said}
+
     def _split(self, place: Place) -> dict[str, Any]:
         condition = Condition.of(self.labels.forest, place.node)
         feature = condition.feature
         lines = [*even_lines(self.labels.names[feature], LINE), *self._met(condition)]
-        x, y = _at(place)
         return {
-            "x": x,
-            "y": y,
             "lines": lines,
             "width": 16 + round(6.4 * max(map(len, lines))),
             "height": 8 + 14 * len(lines),
@@ -140,16 +142,14 @@ class _Drawing:
 
     def _leaf(self, place: Place) -> dict[str, Any]:
         leaf = self.labels.leaf(place.node)
-        x, y = _at(place)
+        share = "" if leaf.share is None else f"; {leaf.share} of the training rows end here"
         return {
-            "x": x,
-            "y": y,
             "text": leaf.text,
             "width": 14 + round(7.4 * len(leaf.text)),
             "sign": "less" if leaf.added < 0 else "more",
             "strength": round(12 + 38 * leaf.strength),
             "share": leaf.share,
-            "full": f"adds {leaf.added!r}",
+            "full": f"adds {leaf.added!r}{share}",
         }
 
 

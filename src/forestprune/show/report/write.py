@@ -1,5 +1,7 @@
 """write_report(): a report on a pruned model, as one HTML file."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from pathlib import Path
