@@ -26,6 +26,7 @@ CONTENTS = {
         "/docs/paper",
         "/benchmarks/results/frontier",
         "/benchmarks/results/million_rows",
+        "/benchmarks/results/tolerance",
         "/benchmarks/results/paper/README",
     ],
 }

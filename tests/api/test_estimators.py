@@ -298,3 +298,34 @@ def test_prune_takes_the_options_of_the_table():
 
     small = {name: each.default for name, each in inspect.signature(fp.prune).parameters.items()}
     assert {field.name: field.default for field in fields(Size)}.items() <= small.items()
+
+
+def test_folds_say_how_sure_a_tolerance_is_kept_to():
+    forest = RandomForestRegressor(8, max_depth=5, random_state=0)
+    asked = {"tolerance": 0.1, "confidence": 0.9, "shrinkage": 100.0, "n_alphas": 15}
+    fitted = ForestPruneRegressorCV(forest, cv=4, **asked).fit(X, Y)
+    known, scores = fitted.path_.validation, fitted.scores_
+    full = cross_val_score(forest, X, Y, cv=4)
+    assert known.full == pytest.approx(full.mean())
+    errors = (full - scores).std(axis=1, ddof=1) / 2.0
+    np.testing.assert_allclose(known.shortfall_errors, errors, atol=1e-12)
+    rmse = -cross_val_score(forest, X, Y, cv=4, scoring="neg_root_mean_squared_error")
+    assert known.full_rmse == pytest.approx(rmse.mean())
+    assert known.n_rows == len(Y)
+    good = known.full - known.scores + 1.2815516 * errors <= 0.1
+    assert fitted.pruned_.n_nodes == fitted.path_.n_nodes[good].min()
+    assert fitted.pruned_.validation.score == known.scores[fitted.pruned_.index]
+    one = [(np.arange(50), np.arange(50, 100))]
+    with pytest.raises(ValueError, match="at least two folds"):
+        ForestPruneRegressorCV(forest, cv=one, tolerance=0.1, confidence=0.9).fit(X, Y)
+
+
+def test_validation_rows_of_an_estimator_are_known_afterwards():
+    fitted = ForestPruneRegressor(
+        RandomForestRegressor(8, max_depth=5, random_state=0),
+        max_nodes=50,
+        validation_fraction=0.25,
+        n_alphas=10,
+    ).fit(X, Y)
+    assert fitted.pruned_.validation.n_rows == round(0.25 * len(Y))
+    assert fitted.pruned_.path[fitted.pruned_.index].n_nodes == fitted.pruned_.n_nodes

@@ -235,6 +235,9 @@ def test_confidence_asks_for_standard_errors_to_spare(path):
         good = v.full - v.scores + factor * v.shortfall_errors <= 0.05
         assert small.n_nodes == path.n_nodes[good].min()
     assert path.select(tolerance=0.05).n_nodes <= small.n_nodes
+    unreachable = PruningPath(path.source, path.points, replace(v, full=0.9999))
+    with pytest.raises(ValueError, match=r"within tolerance=0\.05 with confidence=0\.9"):
+        unreachable.select(tolerance=0.05, confidence=0.9)
 
 
 def test_a_shortfall_has_the_error_of_a_paired_difference(path, model):

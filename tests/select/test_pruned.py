@@ -106,9 +106,8 @@ def test_pickles_leave_the_path_behind(small):
 def test_what_is_shown(small, unvalidated):
     found = small.validation
     words = (
-        f"validation R squared {found.score:.4f} ± {found.standard_error:.4f} (full model "
-        f"{found.full_score:.4f}), RMSE {found.rmse:.4g} (full model {found.full_rmse:.4g}), 200 "
-        "rows)"
+        f"validation R squared {found.score:.4f} ± {found.standard_error:.4f} (full "
+        f"{found.full_score:.4f}), RMSE {found.rmse:.4g} (full {found.full_rmse:.4g}), 200 rows)"
     )
     assert repr(small).endswith(words)
     assert "validation" not in repr(unvalidated)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from naive import Node
+from sklearn.datasets import make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor
 from strategies import forests
 
@@ -178,6 +179,19 @@ def test_a_path_with_validation_shows_that_and_how_sure_it_is(validated):
     assert marks[f"best, {n:,} nodes"] == pytest.approx([n, 1.0 - known.scores[best]])
     pick = validated.select(one_standard_error=True)
     assert f"smallest within one standard error, {pick.n_nodes:,} nodes" in marks
+
+
+def test_a_path_of_several_shrinkages_is_a_line_that_falls():
+    X, y = make_friedman1(300, noise=1.0, random_state=0)
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X[:150], y[:150])
+    held_out = {"X_val": X[150:], "y_val": y[150:]}
+    small = fp.prune(model, X[:150], y[:150], max_nodes=60, n_alphas=15, **held_out)
+    ax = fp.plot_path(small.path, picks={"mine": small})
+    dots, line, *_ = ax.lines
+    assert len(dots.get_xdata()) == np.count_nonzero(small.path.n_nodes)
+    assert (np.diff(line.get_xdata()) > 0).all()
+    assert (np.diff(line.get_ydata()) < 0).all()
+    assert ax.lines[-1].get_xydata()[0].tolist() == [small.n_nodes, 1.0 - small.validation.score]
 
 
 def test_picks_are_marked_where_they_are(path):

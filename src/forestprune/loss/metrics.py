@@ -36,8 +36,11 @@ class Yardstick:
 
     def __init__(self, target: Floats, weight: Floats | None) -> None:
         self._target = target
-        self._weight = np.ones(target.shape[1]) if weight is None else weight
-        mean = SquaredError().best_constant(target, self._weight)[:, np.newaxis]
+        self._weight = weight
+        # As many rows as weigh the same together, had they equal weights.
+        n_rows = target.shape[1]
+        self._rows = n_rows if weight is None else float(weight.sum() ** 2 / (weight**2).sum())
+        mean = SquaredError().best_constant(target, weight)[:, np.newaxis]
         self._variance = float(self._mean((target - mean) ** 2).sum())
 
     def measure(self, predicted: Floats) -> Measured:
@@ -45,10 +48,9 @@ class Yardstick:
         errors = self._target - predicted
         squares = errors**2
         by_output = self._mean(squares)
-        by_row = squares.sum(axis=0)
-        loss = float(self._mean(by_row))
+        by_row = squares[0] if len(squares) == 1 else squares.sum(axis=0)
         return Measured(
-            score=SquaredError().score(loss, self._variance),
+            score=SquaredError().score(float(by_output.sum()), self._variance),
             rmse=float(np.sqrt(by_output).mean()),
             mae=float(self._mean(np.abs(errors)).mean()),
             squares=by_row,
@@ -63,9 +65,7 @@ class Yardstick:
         if not self._variance:
             return 0.0
         scatter = float(self._mean((squares - self._mean(squares)) ** 2))
-        # As many rows as weigh the same together, had they equal weights.
-        effective = float(self._weight.sum() ** 2 / (self._weight**2).sum())
-        return float(np.sqrt(scatter / effective)) / self._variance
+        return float(np.sqrt(scatter / self._rows)) / self._variance
 
     def _mean(self, values: Floats) -> Floats:
         mean: Floats = np.average(values, axis=-1, weights=self._weight)

@@ -20,7 +20,7 @@ def score_words(found: ValidationScore | None) -> str:
     if not found.of_target:
         return f"{words}, {found.n_rows:,} rows"
     return (
-        f"{words} (full model {found.full_score:.4f}), RMSE {found.rmse:.4g} (full model "
+        f"{words} (full {found.full_score:.4f}), RMSE {found.rmse:.4g} (full "
         f"{found.full_rmse:.4g}), {found.n_rows:,} rows"
     )
 

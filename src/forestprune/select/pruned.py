@@ -67,7 +67,8 @@ class PrunedForest:
         How it and the full model do on the validation rows it was chosen by, if there were some.
     path : PruningPath or None
         All candidates that it was chosen from, with the original forest: ``path[index]`` is this
-        model. Copies and pickles leave it behind, and so do files unless :meth:`save` is told to
+        model. It ends where what was asked for is reached, so larger models need another call.
+        Copies and pickles leave it behind, and so do files unless :meth:`save` is told to
         keep it.
     index : int or None
         Its place in `path`.

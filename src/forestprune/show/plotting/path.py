@@ -33,8 +33,9 @@ def plot_path(
     :class:`forestprune.ForestPruneRegressorCV`), the error is 1 - R squared on rows held out, with
     a band of one standard error, and the full model's own error is marked. Otherwise it is the
     error on the rows that the forest was pruned with, which says little about others; the axis
-    says which. A constant has no nodes, hence no place on the logarithmic axis: its error is told
-    below the axis, and a pick that is a constant is drawn as a line across.
+    says which. With several shrinkages the line joins the points that no smaller one beats, and
+    the others are dots. A constant has no nodes, hence no place on the logarithmic axis: its error
+    is told below the axis, and a pick that is a constant is drawn as a line across.
 
     Parameters
     ----------
@@ -60,6 +61,8 @@ def plot_path(
     >>> fp.plot_path(path, picks={"500 nodes": path.select(max_nodes=500)}).get_xscale()
     'log'
     """
+    from forestprune.show.report.tradeoff import frontier  # reports import this module
+
     if not len(path):
         raise ValueError("The path has no points, so there is nothing to draw.")
     ax = look.open_axes(ax, 7.2, 4.4)
@@ -68,6 +71,12 @@ def plot_path(
     errors = path.losses if validation is None else 1.0 - validation.scores
     by_size = np.lexsort((errors, nodes))
     by_size = by_size[nodes[by_size] > 0]
+    if len({point.report.get("shrinkage") for point in path.points}) > 1:
+        # A line through all of them would go up and down: it joins those that no smaller one beats.
+        ax.plot(
+            nodes[by_size], errors[by_size], color=look.GREY, marker="o", ms=2, ls="", alpha=0.5
+        )
+        by_size = by_size[frontier(nodes, errors)[by_size]]
     x, y = nodes[by_size], errors[by_size]
     ax.plot(x, y, color=look.BLUE, lw=1.6, marker="o", ms=2.5)
     ax.set_xscale("log")
