@@ -25,7 +25,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 
 import forestprune as fp
 
-SETS = ("houses", "cpu_small", "abalone", "wine_quality", "california", "bike_sharing_hour")
+SETS = ("abalone", "cpu_small", "wine_quality", "houses")
 BUDGETS = (200, 1000)
 LINES, STEPS = 1000, 30
 RULES = {

@@ -137,10 +137,11 @@ def best_below(trees, price, i, discount, best, keep):
 
 
 @inner
-def best_pruning(trees, price, cut, i, discount, total, best, keep, other, stretch):
+def best_pruning(trees, price, cut, i, discount, stretches, total, best, keep, other, stretch):
     """Find the best pruning of tree i, as `best_below` does; return its objective if it has splits.
 
-    If its values have intervals, these are tried as they are stretched now, and as they fit best.
+    If its values have intervals, these are tried as they are stretched now and, if `stretches`, as
+    they fit best.
     What is better of the two is found, its stretch written into `stretch`, and what the other would
     keep into `other`, which must be False before.
     """
@@ -150,7 +151,7 @@ def best_pruning(trees, price, cut, i, discount, total, best, keep, other, stret
     if not bounded:
         return root
     fitted = np.inf
-    if fit_stretch(trees, i, total, stretch):
+    if stretches and fit_stretch(trees, i, total, stretch):
         leaf_objectives(trees, price, i, 1.0, bounded, stretch, total, best)
         fitted = best_below(trees, price, i, discount, best, other)
     if fitted < root:
@@ -325,7 +326,7 @@ def sweep_subtrees(codes, row_weight, trees, nodes, inside, cut, price, order, l
                 continue
             looked += 1
             sum_residuals(codes, trees, cut, trees, inside, i, by_leaf[0], spare, total)
-            root = best_pruning(trees, price, cut, i, 1.0, total, best, keep, other, stretch)
+            root = best_pruning(trees, price, cut, i, 1.0, True, total, best, keep, other, stretch)
             gain = tree_objective(trees, price, cut, nodes, a, i, total) - min(root, 0.0)
             if gain > price.min_gain:
                 for o in range(outputs if bounded else 0):
@@ -352,12 +353,26 @@ def sweep_subtrees(codes, row_weight, trees, nodes, inside, cut, price, order, l
 
 @kernel
 def best_prunings(
-    some, codes, trees, price, discount, cut, active, nodes, inside, kept, gain, cost, chosen
+    some,
+    codes,
+    trees,
+    price,
+    discount,
+    stretches,
+    cut,
+    active,
+    nodes,
+    inside,
+    kept,
+    gain,
+    cost,
+    chosen,
 ):
     """Write what the best pruning of some trees, not of their active nodes only, would gain.
 
     Also its cost, and into `chosen` its splits, those that are `kept` anyhow, and, if values have
-    intervals, those that would be with other ones. Costs count by `discount`.
+    intervals, those that would be with other ones. Costs count by `discount`. Intervals of trees
+    that are kept are stretched only if `stretches`.
     """
     outputs, size = trees.origin.shape[0], largest_tree(trees)
     in_leaf, best, spare = np.empty(size), np.empty(size), np.empty((3, FEW))
@@ -369,7 +384,10 @@ def best_prunings(
         first = first_split(a, i)
         sum_residuals(codes, trees, cut, active, inside, i, in_leaf, spare, total)
         other[: split.size] = False
-        root = best_pruning(trees, price, cut, i, discount, total, best, keep, other, stretch)
+        fresh = stretches or cut.depth[i] == 0
+        root = best_pruning(
+            trees, price, cut, i, discount, fresh, total, best, keep, other, stretch
+        )
         gain[i] = tree_objective(active, price, cut, nodes, a, i, total) - min(root, 0.0)
         cost[i] = 0.0
         reached[0], taken[0] = True, True

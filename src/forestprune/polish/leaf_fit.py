@@ -209,7 +209,7 @@ class LeafFit:
             jac=True,
             method="L-BFGS-B",
             bounds=scipy.optimize.Bounds(*bounds),
-            options={"maxiter": BOUNDED_STEPS, "maxcor": 20, "ftol": 1e-12, "gtol": 0.0},
+            options={"maxiter": BOUNDED_STEPS, "maxcor": 20, "ftol": 1e-10, "gtol": 0.0},
         )
         step = found.x.reshape(origin.shape) * unit - (self._point() - origin)
         self._go(step, self._rise(step))

@@ -65,7 +65,7 @@ class _Toy:
         whole, cut, nothing = self.whole, self.cut, np.zeros(1, np.bool_)
         here = (cut, whole.trees, whole.nodes, whole.inside, nothing)
         found = (np.zeros(1), np.zeros(1), np.zeros(1, np.bool_))
-        arguments = (whole.codes, whole.trees, self.price, 1.0, *here, *found)
+        arguments = (whole.codes, whole.trees, self.price, 1.0, True, *here, *found)
         kernels.best_prunings(self.order, *arguments)
         whole.sweep(self.row_weight, cut, self.price, self.order, lazy=True)
 

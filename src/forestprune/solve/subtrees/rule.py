@@ -174,14 +174,24 @@ class SubtreeRule(Rule):
             self._active_costs = seal(self.costs[active.splits])
 
     def _best_prunings(
-        self, price: Price, discount: float, some: Order
+        self, price: Price, discount: float, some: Order, *, stretches: bool = True
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
         """Return what the best prunings of some whole trees gain and cost, and their splits."""
         active, whole, cut = self._active, self._whole, self._cut
         gain, cost = np.zeros(self.order.size), np.zeros(self.order.size)
         chosen = np.zeros(self.costs.size, np.bool_)
         here = (cut, active.trees, active.nodes, active.inside, active.kept(cut, self.costs.size))
-        arguments = (whole.codes, whole.trees, price, discount, *here, gain, cost, chosen)
+        arguments = (
+            whole.codes,
+            whole.trees,
+            price,
+            discount,
+            stretches,
+            *here,
+            gain,
+            cost,
+            chosen,
+        )
         self._crew.share(kernels.best_prunings, some, *arguments)
         return gain, cost, chosen
 
@@ -203,9 +213,11 @@ class SubtreeRule(Rule):
     def gains(self, alpha: float, some: Order) -> NDArray[np.float64]:
         """Return what the best prunings of some whole trees gain over what is kept now.
 
-        As sums of squares, so times the problem's variation.
+        As sums of squares, so times the problem's variation. Intervals of trees that are kept are
+        taken as they are: how they are stretched best depends on which nodes are looked at, so
+        that sweeps could not be held to it.
         """
-        return self._best_prunings(self.price(alpha), 1.0, some)[0]
+        return self._best_prunings(self.price(alpha), 1.0, some, stretches=False)[0]
 
     def gains_at_most(self, alpha: float, rows: float) -> NDArray[np.float64]:
         """Return a bound on these gains, by trees without nodes below those of so many rows."""
