@@ -3,11 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.polish.tree_equations import (
-    TreeEquations,
-    solve_not_negative,
-    solve_semidefinite,
-)
+from forestprune.polish.tree_equations import TreeEquations, solve_semidefinite
 from forestprune.rows.trees import first_leaves
 from forestprune.solve.point import Point
 from forestprune.solve.problem import Problem
@@ -24,9 +20,9 @@ def ridge_weights(equations: TreeEquations, point: Point, alpha2: float) -> Poin
         kept, gram, moments = equations.at(point)
         penalised = gram + np.diag(alpha2 * tree_squares(equations.problem)[kept])
         # A tree with a negative weight would turn round what its model promised.
-        signed = not equations.problem.encoding.forest.monotone.size
-        solve = solve_semidefinite if signed else solve_not_negative
-        return equations.weighted(point, solve(penalised, moments), {})
+        constrained = bool(equations.problem.encoding.forest.monotone.size)
+        weights = solve_semidefinite(penalised, moments, not_negative=constrained)
+        return equations.weighted(point, weights, {})
 
 
 def tree_squares(problem: Problem) -> NDArray[np.float64]:

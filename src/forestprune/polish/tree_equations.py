@@ -111,9 +111,12 @@ class TreeEquations:
 
 
 def solve_semidefinite(
-    matrix: NDArray[np.float64], target: NDArray[np.float64]
+    matrix: NDArray[np.float64], target: NDArray[np.float64], *, not_negative: bool = False
 ) -> NDArray[np.float64]:
-    """Solve positive semidefinite equations, as far as they determine anything."""
+    """Solve positive semidefinite equations, as far as they determine anything.
+
+    If asked for, minimise ``x' matrix x - 2 target' x`` over what is `not_negative` instead.
+    """
     length = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     some = np.flatnonzero(length > 0.0)
     length = length[some]
@@ -122,23 +125,21 @@ def solve_semidefinite(
         scaled = matrix[np.ix_(some, some)] / length / length[:, np.newaxis]
         # Enough to choose between trees that are the same on these rows, too little to matter.
         scaled[np.diag_indices_from(scaled)] += 1e-12
-        solution[some] = scipy.linalg.solve(scaled, target[some] / length, assume_a="pos") / length
+        solve = _solve_not_negative if not_negative else _solve
+        solution[some] = solve(scaled, target[some] / length) / length
     return solution
 
 
-def solve_not_negative(
+def _solve(matrix: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    solution: NDArray[np.float64] = scipy.linalg.solve(matrix, target, assume_a="pos")
+    return solution
+
+
+def _solve_not_negative(
     matrix: NDArray[np.float64], target: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Minimise ``x' matrix x - 2 target' x`` over what is not negative."""
-    length = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    some = np.flatnonzero(length > 0.0)
-    length = length[some]
-    solution = np.zeros_like(target)
-    if some.size:
-        scaled = matrix[np.ix_(some, some)] / length / length[:, np.newaxis]
-        scaled[np.diag_indices_from(scaled)] += 1e-12
-        # With matrix = R'R that is a least squares problem.
-        root = scipy.linalg.cholesky(scaled)
-        moved = scipy.linalg.solve_triangular(root, target[some] / length, trans="T")
-        solution[some] = scipy.optimize.nnls(root, moved)[0] / length
+    # With matrix = R'R that is a least squares problem.
+    root = scipy.linalg.cholesky(matrix)
+    moved = scipy.linalg.solve_triangular(root, target, trans="T")
+    solution: NDArray[np.float64] = scipy.optimize.nnls(root, moved)[0]
     return solution
