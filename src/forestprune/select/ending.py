@@ -18,6 +18,10 @@ LEAST = 1e-6
 FURTHER = 5
 """Beyond the grid, alphas fall as fast as this many steps of it."""
 
+SPAN = 1e-5
+"""What a grid falls by. One that falls by less, as where all trees enter at nearly the same alpha,
+is gone on from as if it had fallen by this: else its steps would take for ever."""
+
 PATIENCE = 10.0
 """By what factor alpha falls without a better score until a path counts as past its best."""
 
@@ -47,7 +51,8 @@ class Falling:
         yield from grid.tolist()
         alpha = float(grid[-1])
         step = float(grid[-1] / grid[-2]) if grid.size > 1 else 0.5
-        step = min(step, max(step**FURTHER, 0.5))
+        further = min(step**FURTHER, SPAN ** (FURTHER / max(grid.size - 1, 1)))
+        step = min(step, max(further, 0.5))
         while alpha > 0.0:
             alpha *= step
             yield alpha
