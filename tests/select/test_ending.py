@@ -147,3 +147,16 @@ def test_the_full_model_is_scored_where_the_path_comes_to_it(wanted):
     path = small.path
     assert path.n_nodes.max() == fp.Forest.from_model(model).n_nodes
     assert path.validation.scores == pytest.approx(path.score(X_VAL, Y_VAL))
+
+
+@pytest.mark.parametrize("options", [{}, {"refit": False}, {"rule": "layer"}])
+@pytest.mark.parametrize("budget", [{"max_trees": 2}, {"max_trees": 5}, {"max_nodes": 60}])
+def test_a_tolerance_that_a_budget_leaves_room_for_is_met(options, budget):
+    sized = {"n_alphas": 25, "X_val": X_VAL, "y_val": Y_VAL} | budget | options
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, Y)
+    shortfall = fp.prune(model, X, Y, **sized).validation.shortfall
+    tolerance = max(shortfall, 0.0) + 1e-6
+    small = fp.prune(model, X, Y, tolerance=tolerance, **sized)
+    assert small.validation.shortfall <= tolerance
+    assert small.n_trees <= budget.get("max_trees", 20)
+    assert small.n_nodes <= budget.get("max_nodes", 10**6)

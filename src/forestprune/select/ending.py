@@ -79,7 +79,9 @@ class Ending:
         Scores points on validation rows. Once a path is past its best, it ends.
     good : function or None
         Tells whether a score is good enough: the path ends with the first point that has such a
-        one.
+        one and that a budget allows.
+    allows : function or None
+        Tells whether it does, bytes left aside, which take long to count.
     hasty : bool
         Whether a path that is past its best ends within the grid, too.
     """
@@ -90,6 +92,7 @@ class Ending:
     fits: Callable[[Point], bool] | None = None
     scorer: Scorer | None = None
     good: Callable[[ValidationScore], bool] | None = None
+    allows: Callable[[Point], bool] | None = None
     hasty: bool = False
     _seen: int = 0
     _best: Point | None = field(default=None, repr=False)
@@ -101,7 +104,8 @@ class Ending:
         in_grid = self._seen < self.n_grid
         if self.scorer is not None:
             found = self.scorer.add(point)
-            if self.good is not None and self.good(found):
+            allowed = self.allows is None or self.allows(point)
+            if allowed and self.good is not None and self.good(found):
                 return True
             if self._past_best(point, found) and (self.hasty or not in_grid):
                 return True
