@@ -119,3 +119,6 @@ def test_constraints_survive_files_and_must_fit(tmp_path):
         constrained(forest, (1, 0))
     with pytest.raises(ValueError, match="-1, 0 and 1"):
         Origin("sklearn", "Model", monotone=(2,))
+    for strange in ((0, 3), (-1,)):
+        with pytest.raises(InvalidForestError, match="columns 0 to 2"):
+            replace(forest, origin=replace(origin, interactions=(strange,)))

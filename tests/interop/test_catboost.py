@@ -15,6 +15,7 @@ from effort import INTERPRETED, examples
 from exported import predicts_alone
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from monotone import turns
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
@@ -568,6 +569,21 @@ def test_sums_of_models_are_read(friedman):
     same(native.predict(X), total.predict(X))
     assert not any(name.startswith("model") for name in dict(native.get_metadata()))
     same(fp.Forest.from_model(native).predict(X), total.predict(X))
+
+
+def test_sums_of_models_keep_the_constraints_of_all(friedman):
+    X, y = friedman
+    signs = [0] * X.shape[1]
+    parts = []
+    for more in ([1, -1], [1, 0]):
+        signs[:2] = more
+        parts.append(regressor(monotone_constraints=signs).fit(X, y))
+    forest = fp.Forest.from_model(catboost.sum_models(parts, weights=[0.5, 2.0]))
+    assert forest.monotone.tolist() == [1] + [0] * (X.shape[1] - 1)
+    small = fp.prune(forest, X, -y, max_nodes=100, shrinkage=0.0).to_native()
+    assert turns(small.predict, X.to_numpy(), [1], rng=np.random.default_rng(0))[0] == 0
+    # A difference keeps nothing, whatever its parts did.
+    assert not fp.Forest.from_model(catboost.sum_models(parts, weights=[1, -1])).monotone.size
 
 
 def test_scale_and_bias_that_were_set(friedman):

@@ -154,3 +154,22 @@ def test_files_of_rows_are_refused_so_far():
 def test_damaged_hashes_are_refused(hashed):
     with pytest.raises(TypeError, match="hashed must be"):
         fp.InputSpec(4, hashed=hashed)
+
+
+@pytest.mark.parametrize("how", [{}, {"rule": "subtree"}, {"polish": "leaf"}])
+def test_constraints_are_about_columns_of_numbers_which_catboost_counts_alone(how):
+    X = table(0, 400)[["word", "number", "b", "a"]]
+    # Falls with what it must rise with.
+    model = catboost.CatBoostRegressor(
+        iterations=25, depth=4, **QUIET, monotone_constraints={"a": 1}
+    ).fit(X, target(X), cat_features=["word", "number"])
+    assert fp.Forest.from_model(model).monotone.tolist() == [0, 0, 0, 1]
+    small = fp.prune(model, X, -target(X), max_nodes=150, shrinkage=0.0, n_alphas=15, **how)
+    for predict in (small.predict, small.to_native().predict):
+        along = X.iloc[np.repeat(np.arange(60), 50)].assign(a=np.tile(np.linspace(-3, 3, 50), 60))
+        assert (np.diff(predict(along).reshape(60, 50), axis=1) >= 0.0).all()
+
+
+def test_no_rows_are_refused_as_elsewhere():
+    with pytest.raises(ValueError, match="0 sample"):
+        fp.Forest.from_model(fitted()).predict(table(0)[:0])

@@ -173,8 +173,18 @@ def test_trained_in_this_process_xgboost_says_itself():
 
 def test_columns_of_bagged_subsets_are_not_those_of_the_model():
     tree = DecisionTreeRegressor(max_depth=4, monotonic_cst=[1, 0])
-    model = BaggingRegressor(tree, 5, max_features=2, random_state=0).fit(X, Y)
+    # So many that each column is the first in some tree, and the second in another.
+    model = BaggingRegressor(tree, 30, max_features=2, random_state=0).fit(X, Y)
     assert not fp.Forest.from_model(model).monotone.size
+
+
+def test_what_bagged_subsets_agree_on_is_kept():
+    tree = DecisionTreeRegressor(max_depth=4, monotonic_cst=[1, 1])
+    model = BaggingRegressor(tree, 12, max_features=2, random_state=0).fit(X, Y)
+    signs = fp.Forest.from_model(model).monotone.tolist()
+    assert signs == [1, 1, 1, 1, 1]
+    small = fp.prune(model, X, -Y, max_nodes=100, shrinkage=0.0)
+    assert turns(small.predict, X, signs, rng=np.random.default_rng(0))[0] == 0
 
 
 def frame():

@@ -128,3 +128,35 @@ def test_between_two_alphas_it_is_as_good_as_the_path():
         cost = (path.n_nodes[i] - path.n_trees[i]) / (path.n_nodes[-1] - path.n_trees[-1])
         # What the path has a step before, at this alpha, is no better.
         assert alone.objective <= path.objectives[i] - (path.alphas[i] - alpha) * cost + 1e-9
+
+
+def test_a_grid_that_hardly_falls_is_left_as_fast_as_others():
+    # Cut at depths, the trees of a forest all want to enter, and to be whole, at the same alpha.
+    X, y = make_friedman1(100, noise=0.3, random_state=0)
+    model = RandomForestRegressor(3, random_state=0).fit(X, y)
+    assert len(fp.prune_path(model, X, y, rule="layer", n_alphas=30)) < 100
+    for grid in (np.geomspace(4.0, 4.0 * (1 - 1e-9), 100), np.full(100, 4.0)):
+        after = list(islice(Falling(grid), 102))[-2:]
+        assert after[1] / after[0] == pytest.approx(1e-5 ** (5 / 99))
+
+
+@pytest.mark.parametrize("wanted", [{}, {"max_nodes": 10**6}, {"one_standard_error": True}])
+def test_the_full_model_is_scored_where_the_path_comes_to_it(wanted):
+    model = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, Y)
+    small = fp.prune(model, X, Y, refit=False, X_val=X_VAL, y_val=Y_VAL, **wanted)
+    path = small.path
+    assert path.n_nodes.max() == fp.Forest.from_model(model).n_nodes
+    assert path.validation.scores == pytest.approx(path.score(X_VAL, Y_VAL))
+
+
+@pytest.mark.parametrize("options", [{}, {"refit": False}, {"rule": "layer"}])
+@pytest.mark.parametrize("budget", [{"max_trees": 2}, {"max_trees": 5}, {"max_nodes": 60}])
+def test_a_tolerance_that_a_budget_leaves_room_for_is_met(options, budget):
+    sized = {"n_alphas": 25, "X_val": X_VAL, "y_val": Y_VAL} | budget | options
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, Y)
+    shortfall = fp.prune(model, X, Y, **sized).validation.shortfall
+    tolerance = max(shortfall, 0.0) + 1e-6
+    small = fp.prune(model, X, Y, tolerance=tolerance, **sized)
+    assert small.validation.shortfall <= tolerance
+    assert small.n_trees <= budget.get("max_trees", 20)
+    assert small.n_nodes <= budget.get("max_nodes", 10**6)

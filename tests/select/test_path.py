@@ -332,6 +332,8 @@ def test_a_slice_is_a_path_of_some_points(path):
     assert fp.prune_path(BOOSTED, X, Y, n_alphas=5)[1:3].validation is None
     with pytest.raises(TypeError):
         path["1"]
+    with pytest.raises(ValueError, match="no points to select from"):
+        path[:0].select(max_nodes=30)
 
 
 def test_points_know_their_path_and_place(path):

@@ -129,6 +129,12 @@ def _check_lengths(forest: "Forest") -> None:
         raise InvalidForestError(
             f"There are {forest.n_features} features, but {len(constraints)} monotone constraints."
         )
+    groups: Any = "pairwise" if forest.origin is None else forest.origin.interactions
+    columns = [] if groups == "pairwise" else [column for group in groups for column in group]
+    if columns and not 0 <= min(columns) <= max(columns) < forest.n_features:
+        raise InvalidForestError(
+            f"Interaction constraints must be about columns 0 to {forest.n_features - 1}."
+        )
 
 
 def _check_outputs(forest: "Forest") -> None:

@@ -18,6 +18,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,12 @@ from sklearn.exceptions import NotFittedError
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
+from forestprune.forest.constraints import within_boxes
 from forestprune.forest.forest import Forest
 from forestprune.forest.frames import as_floats, column_names, entries_of, listed
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Link, Origin
+from forestprune.forest.symmetric import is_symmetric, within_levels
 from forestprune.interop.catboost_trees import read_trees, write_trees
 from forestprune.interop.params import check_writable, plain, refusal, refuse
 
@@ -79,6 +82,9 @@ _AT_HALF = {"Quantile": "absolute_error", "Expectile": "squared_error"}
 # it is a sum of models, everything about each of them.
 _NO_LONGER_TRUE = re.compile(r"model_guid|training|summand_scale_and_biases|model\d+:.*")
 
+# The parameters of a model, or of those that a sum was made of.
+_TRAINED_WITH = re.compile(r"(model\d+:)*params")
+
 
 def from_model(model: Any) -> Forest:
     """Read a fitted CatBoostRegressor, or a CatBoost whose loss function is known."""
@@ -99,10 +105,10 @@ def from_model(model: Any) -> Forest:
             type(model).__name__,
             _describe(model, document),
             **objective,
-            monotone=_monotone(model, rows.n_features),
+            monotone=_monotone(model, document["features_info"], rows.n_features),
         ),
     )
-    return average_of_leaves(forest)
+    return _without_broken_promises(average_of_leaves(forest))
 
 
 def to_native(forest: Forest, origin: Origin) -> Any:
@@ -251,12 +257,33 @@ def _objective(model: Any) -> dict[str, Any]:
     return {"link": link, "objective": name, "objective_params": params}
 
 
-def _monotone(model: Any, n_features: int) -> tuple[int, ...]:
-    """Return the constraints of the columns, as far as the model says what it was trained with."""
-    params = json.loads(dict(model.get_metadata()).get("params") or "{}")
-    given = params.get("tree_learner_options", {}).get("monotone_constraints") or {}
-    signs = {int(column): int(sign) for column, sign in given.items()}
-    return tuple(signs.get(column, 0) for column in range(n_features)) if signs else ()
+def _monotone(model: Any, info: Mapping[str, Any], n_features: int) -> tuple[int, ...]:
+    """Return the constraints of the columns, as far as the model says what it was trained with.
+
+    CatBoost counts columns of numbers only. A sum of models keeps what all of them do.
+    """
+    trained = [
+        json.loads(text).get("tree_learner_options", {}).get("monotone_constraints") or {}
+        for name, text in dict(model.get_metadata()).items()
+        if _TRAINED_WITH.fullmatch(name) and text
+    ]
+    signs = [0] * n_features
+    for each in info.get("float_features") or ():
+        given = {int(one.get(str(each["feature_index"]), 0)) for one in trained}
+        signs[each["flat_feature_index"]] = given.pop() if len(given) == 1 else 0
+    return tuple(signs) if any(signs) else ()
+
+
+def _without_broken_promises(forest: Forest) -> Forest:
+    """Return a forest without its constraints if its trees do not keep them.
+
+    So in sums of models, of which some may have been given negative weights.
+    """
+    origin = forest.origin
+    if origin is None or not origin.monotone or "params" in origin.state["metadata"]:
+        return forest
+    settled = within_levels(forest) if is_symmetric(forest) else within_boxes(forest)
+    return forest if settled is forest else replace(forest, origin=replace(origin, monotone=()))
 
 
 def _input(model: Any, info: Mapping[str, Any]) -> InputSpec:
@@ -296,6 +323,8 @@ def codes_of_hashes(X: Any, hashed: tuple[tuple[int, ...] | None, ...]) -> NDArr
             matrix[:, j] = as_floats(column, names[j])
             continue
         entries = [(type(entry), entry) for entry in entries_of(column)]
+        if not entries:  # no rows, which the caller refuses
+            continue
         different = list(dict.fromkeys(entries))
         try:
             rows = Pool([[entry] for _, entry in different], cat_features=[0])

@@ -262,15 +262,18 @@ def _objective(model: Any, tree: Any) -> dict[str, Any]:
 
 
 def _monotone(model: Any, subsets: Iterable[NDArray[Any] | None]) -> tuple[int, ...]:
-    """Return the constraints of a model; none if its trees' are about other columns."""
+    """Return the constraints of a model: what all its trees that know a column promise of it."""
     trees = getattr(model, "estimator_", model) if isinstance(model, BaggingRegressor) else model
     constraints = getattr(trees, "monotonic_cst", None)
     if constraints is None:
         return ()
     everything = np.arange(int(model.n_features_in_))
-    if not all(columns is None or np.array_equal(columns, everything) for columns in subsets):
-        return ()
-    return tuple(np.asarray(constraints).astype(np.int64).tolist())
+    promised: list[set[int]] = [set() for _ in everything]
+    for columns in subsets:
+        given = everything if columns is None else columns
+        for column, sign in zip(given.tolist(), np.asarray(constraints).tolist(), strict=True):
+            promised[column].add(int(sign))
+    return tuple(signs.pop() if len(signs) == 1 else 0 for signs in promised)
 
 
 def _takes_nan(model: Any, tree: Any) -> bool:

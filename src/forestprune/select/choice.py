@@ -30,6 +30,8 @@ def choose_point(
             "{tolerance} or {one_standard_error}; or give validation rows to take the best."
         )
     check_quality(tolerance, one_standard_error, confidence)
+    if not points:
+        raise OutOfReachError("This path has no points to select from.")
     if validation is None and (tolerance is not None or one_standard_error):
         raise OptionError(
             "{tolerance} and {one_standard_error} need validation rows: give {X} and {y} to "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.exceptions import OptionError, named, warn_caller
+from forestprune.exceptions import OptionError, OutOfReachError, named, warn_caller
 from forestprune.forest.constraints import require_no_constraint
 from forestprune.interop.source import Source
 from forestprune.options import Options, require_count, require_number
@@ -200,6 +200,7 @@ class _Search:
             n_grid=grid.size,
             n_nodes=source.forest.n_nodes,
             max_nodes=self._most_nodes,
+            allows=budget.allows,
             fits=partial(keeps_to, source, budget) if budget else None,
             scorer=scorer,
             good=wanted.good,
@@ -208,16 +209,17 @@ class _Search:
         found = solver.path(Falling(grid), ending)
         known = [] if rows is None else [scorer.validation() if scorer else validate(rows, found)]
         further: list[Point] = []
-        if budget and not wanted.by_quality:
-            path = PruningPath(source, tuple(found), known[0] if known else None)
-            chosen = path.choose(budget, None, False, path.validation)
-            further = _further_points(path, chosen, budget, solver)
-            if further and rows is not None:
-                further, scores = _no_better_than_next(path, chosen, budget, rows, further)
-                known.append(scores)
-        elif scorer is not None and wanted.good is not None and wanted.good(known[0].at(-1)):
+        if scorer is not None and wanted.good is not None and wanted.good(known[0].at(-1)):
             further, scores = self._smaller(solver, found, scorer, wanted.good)
             known.append(scores)
+        if budget and not (wanted.by_quality and self._has_one(found + further, known)):
+            path = PruningPath(source, tuple(found), known[0] if known else None)
+            chosen = path.choose(budget, None, False, path.validation)
+            beside = _further_points(path, chosen, budget, solver)
+            if beside and rows is not None:
+                beside, scores = _no_better_than_next(path, chosen, budget, rows, beside)
+                known.append(scores)
+            further += beside
         self._candidates += found + further
         self._known += known
         self._full = _full_model(solver, self._candidates)
@@ -240,24 +242,30 @@ class _Search:
             further = solver.refine(found[-2], last, lambda point: not good(scorer.add(point)))
         return further, scorer.validation().take(slice(len(found), None))
 
+    def _has_one(self, points: list[Point], known: list[Validation]) -> bool:
+        """Tell whether one of some points is what is asked for."""
+        try:
+            self._choose(PruningPath(self._source, tuple(points), Validation.joined(known)))
+        except OutOfReachError:
+            return False
+        return True
+
+    def _choose(self, path: PruningPath) -> int:
+        """Return the place of the point to take."""
+        wanted = self._wanted
+        quality = (wanted.tolerance, wanted.one_standard_error, path.validation, wanted.confidence)
+        return path.choose(wanted.budget, *quality)
+
     def chosen(self) -> tuple[PruningPath, int]:
         """Return all points as a path, and the place of the one to take."""
-        wanted, rows, parts = self._wanted, self._rows, list(self._known)
+        rows, parts = self._rows, list(self._known)
         points = self._candidates + self._full
         for more in (self._full, self._beyond):
             parts += [validate(rows, more)] if more and rows is not None else []
         n_candidates, points = len(points), points + self._beyond
         validation = Validation.joined(parts) if parts else None
         path = PruningPath(self._source, tuple(points), validation)
-        candidates = path[:n_candidates]
-        taken = candidates.choose(
-            wanted.budget,
-            wanted.tolerance,
-            wanted.one_standard_error,
-            candidates.validation,
-            wanted.confidence,
-        )
-        point = points[taken]
+        point = points[self._choose(path[:n_candidates])]
         path = PruningPath.joined(self._source, points, parts)
         return path, next(place for place, each in enumerate(path.points) if each is point)
 

@@ -18,6 +18,10 @@ LEAST = 1e-6
 FURTHER = 5
 """Beyond the grid, alphas fall as fast as this many steps of it."""
 
+SPAN = 1e-5
+"""What a grid falls by. One that falls by less, as where all trees enter at nearly the same alpha,
+is gone on from as if it had fallen by this: else its steps would take for ever."""
+
 PATIENCE = 10.0
 """By what factor alpha falls without a better score until a path counts as past its best."""
 
@@ -47,7 +51,8 @@ class Falling:
         yield from grid.tolist()
         alpha = float(grid[-1])
         step = float(grid[-1] / grid[-2]) if grid.size > 1 else 0.5
-        step = min(step, max(step**FURTHER, 0.5))
+        further = min(step**FURTHER, SPAN ** (FURTHER / max(grid.size - 1, 1)))
+        step = min(step, max(further, 0.5))
         while alpha > 0.0:
             alpha *= step
             yield alpha
@@ -74,7 +79,9 @@ class Ending:
         Scores points on validation rows. Once a path is past its best, it ends.
     good : function or None
         Tells whether a score is good enough: the path ends with the first point that has such a
-        one.
+        one and that a budget allows.
+    allows : function or None
+        Tells whether it does, bytes left aside, which take long to count.
     hasty : bool
         Whether a path that is past its best ends within the grid, too.
     """
@@ -85,6 +92,7 @@ class Ending:
     fits: Callable[[Point], bool] | None = None
     scorer: Scorer | None = None
     good: Callable[[ValidationScore], bool] | None = None
+    allows: Callable[[Point], bool] | None = None
     hasty: bool = False
     _seen: int = 0
     _best: Point | None = field(default=None, repr=False)
@@ -96,7 +104,8 @@ class Ending:
         in_grid = self._seen < self.n_grid
         if self.scorer is not None:
             found = self.scorer.add(point)
-            if self.good is not None and self.good(found):
+            allowed = self.allows is None or self.allows(point)
+            if allowed and self.good is not None and self.good(found):
                 return True
             if self._past_best(point, found) and (self.hasty or not in_grid):
                 return True

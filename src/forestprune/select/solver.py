@@ -121,7 +121,9 @@ class Solver:
         for alpha in track(alphas, "pruning", len(alphas), power=2.0):
             point = self._descend(float(alpha), on_path=True)
             points.append(point if self.rule.searches else self._finished(point))
-            if self.rule.is_full() or (ends is not None and ends(points[-1])):
+            # Which is to see every point, the full model too.
+            ended = ends is not None and ends(points[-1])
+            if ended or self.rule.is_full():
                 break
         if not self.rule.searches:
             return points
