@@ -107,7 +107,7 @@ def test_what_the_arrays_say_is_what_the_models_are(path):
         np.testing.assert_allclose(native.predict(X_VAL), small.predict(X_VAL), rtol=1e-9)
     assert len(list(path)) == len(path)
     assert path[-1].n_nodes == path.n_nodes[-1]
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match=r"The path has \d+ points, so there is no path\["):
         path[len(path)]
 
 

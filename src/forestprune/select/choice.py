@@ -84,7 +84,10 @@ def _too_small(
         f"{validation.full:.4g}. The best that was found{within} has {highest:.4g}, which needs "
         f"{named('tolerance', f'{validation.full - highest:.2g}')} or more."
     )
-    if good.any():
+    if good.any() and not good[:-1].any():
+        # The full model is always there; between it and the budget nothing may have been tried.
+        message += f" Leave {budget.named} out for the smallest that comes as close."
+    elif good.any():
         message += f" The smallest that comes as close has {n_nodes[good].min():,} nodes."
     return message
 
