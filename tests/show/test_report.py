@@ -242,6 +242,7 @@ def test_without_rows_held_out_the_report_says_so(tmp_path, data):
     shown = Page(text).text
     assert f"{1 - path.losses[5]:.4f} R²" in shown
     assert "No rows were held out" in shown
+    assert "were not looked for" not in shown
     assert "which flatters" in shown
     chart = data_in(text)["path"]
     assert chart["full"]["error"] is None
@@ -270,7 +271,9 @@ def test_of_a_path_that_breaks_off_the_full_model_is_not_called_best(tmp_path):
     small = fp.prune(model, X[:200], y[:200], tolerance=0.1, n_alphas=20, **held_out)
     assert breaks_off(small.path)
     fp.write_report(tmp_path / "r.html", small)
-    chart = data_in((tmp_path / "r.html").read_text())["path"]
+    text = (tmp_path / "r.html").read_text()
+    assert "larger models, up to the full one, were not looked for" in Page(text).text
+    chart = data_in(text)["path"]
     assert chart["marks"] == [{"name": "this model", "place": small.index}]
     assert not chart["points"][-1]["frontier"]
     assert any(point["frontier"] for point in chart["points"])

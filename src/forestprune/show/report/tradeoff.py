@@ -52,6 +52,7 @@ def tradeoff(
     return {
         "held_out": validation is not None,
         "by_command": call is not None,
+        "breaks_off": breaks_off(path),
         # Whether the target was, or might have been, the full model's own prediction.
         "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
         "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
@@ -73,7 +74,7 @@ def _in_units(errors: Errors | None) -> dict[str, float | None]:
 
 def _how_to_get(path: PruningPath, place: int, call: Call | None) -> str | None:
     if call is None:
-        return f"small = path[{place}]"
+        return f"small.path[{place}]"
     nodes, shrinkage = int(path.n_nodes[place]), path.points[place].report.get("shrinkage")
     return call(nodes, shrinkage) if nodes >= _SMALLEST_TREE else None
 
