@@ -63,8 +63,8 @@ def choose_point(
     as_well = " and is good enough as well" if smallest_first else ""
     raise OutOfReachError(
         f"No point of the path keeps to {budget.named}{as_well}. The smallest has "
-        f"{n_nodes[smallest]} nodes in {points[smallest].n_trees} trees and takes "
-        f"{n_bytes(smallest)} bytes."
+        f"{n_nodes[smallest]:,} nodes in {points[smallest].n_trees:,} trees and takes "
+        f"{n_bytes(smallest):,} bytes."
     )
 
 
