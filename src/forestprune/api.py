@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from forestprune.exceptions import OptionError, named
+from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.options import Format, Options, require_count
 from forestprune.select.budget import Budget
 from forestprune.select.choose import Wanted, choose, open_model, solvers, whole_path
@@ -135,6 +135,13 @@ def prune(
         n_alphas=n_alphas,
     )
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
+    if X_val is X and y is not None and wanted.by_quality:
+        warn_caller(
+            "X_val are the rows to prune with. A model that was trained on them looks far better "
+            "on them than it is, and what may be lost is measured against that: give rows that it "
+            "was not trained on.",
+            UserWarning,
+        )
     with np.errstate(under="ignore"):  # squares of next to nothing are nothing
         path, taken = choose(model, X, y, sample_weight, wanted, held_out, Options.of(options))
         return path[taken]

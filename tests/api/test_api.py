@@ -538,3 +538,10 @@ def test_what_is_inside_a_path_cannot_be_changed():
     for array in (small.depths, small.weights):
         with pytest.raises(ValueError, match="read-only"):
             array[:] = 0
+
+
+@pytest.mark.parametrize("asked", [{"tolerance": 0.1}, {"one_standard_error": True}])
+def test_who_validates_with_the_rows_to_prune_with_is_warned(asked):
+    with pytest.warns(UserWarning, match="give rows that it was not trained on"):
+        fp.prune(FOREST, X, Y, X_val=X, y_val=Y, n_alphas=5, **asked)
+    fp.prune(FOREST, X, Y, X_val=X_VAL, y_val=Y_VAL, n_alphas=5, **asked)  # which does not warn

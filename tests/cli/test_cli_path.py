@@ -44,11 +44,12 @@ def test_path_is_the_trade_off(shop, friedman, tmp_path):
     np.testing.assert_array_equal(loaded.validation.scores, same.validation.scores)
 
     lines = succeeds(*args).stdout.splitlines()
-    assert len(lines) == 1 + len(same) + 1
+    assert len(lines) == 1 + len(same)  # the last point is the full model, which is there once
     assert lines[0].split()[:4] == ["alpha", "nodes", "trees", "depth"]
-    assert [line.split()[1] for line in lines[1:-1]] == [f"{n:,}" for n in same.n_nodes]
+    assert [line.split()[1] for line in lines[1:]] == [f"{n:,}" for n in same.n_nodes]
     full = fp.Forest.load(shop / RF)
-    assert lines[-1].split()[:3] == ["full", f"{full.n_nodes:,}", f"{full.n_trees:,}"]
+    shown = ["full", f"{full.n_nodes:,}", f"{full.n_trees:,}", str(full.max_depth)]
+    assert lines[-1].split()[:5] == [*shown, f"{same.losses[-1]:.4g}"]
 
 
 def test_path_shows_a_model_once(shop, tmp_path):
@@ -57,7 +58,7 @@ def test_path_shows_a_model_once(shop, tmp_path):
     models = [(p["nodes"], p["trees"], p["loss"]) for p in points]
     different = 1 + sum(a != b for a, b in pairwise(models))
     assert different < len(points)
-    assert len(succeeds(*args).stdout.splitlines()) == 1 + different + 1
+    assert len(succeeds(*args).stdout.splitlines()) == 1 + different
 
 
 def test_path_does_not_replace_its_rows(shop, tmp_path):

@@ -75,7 +75,7 @@ def test_lists_may_hold_categories():
     ("table", "message"),
     [
         (X[:, :2], "X has 2 columns, but the model was trained on 3"),
-        (X[0], "Expected 2D array"),
+        (X[0], r"X must be a table with a column for each of the 3 features, got shape \(3,\)"),
         (np.empty((0, 3)), "0 sample"),
         ([["x", 1, 2]], "could not convert"),
     ],

@@ -218,5 +218,20 @@ def test_weights_of_rows_need_rows_to_select_by():
 
 def test_a_row_that_is_no_table_is_refused_as_such():
     model = RandomForestRegressor(3, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="Expected 2D array"):
+    with pytest.raises(ValueError, match="X must be a table with a column for each of the"):
         fp.prune(model, np.array(5.0), Y, max_nodes=9)
+
+
+def test_y_in_the_place_of_x_is_told():
+    model = RandomForestRegressor(3, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="Have X and y changed places") as caught:
+        fp.prune(model, Y, X, max_nodes=9)
+    assert not getattr(caught.value, "__notes__", None)
+
+
+@pytest.mark.parametrize("rows", [(Y, X), (X[:, :-1], Y), (X, Y[:-1])])
+def test_errors_about_validation_rows_say_so(rows):
+    model = RandomForestRegressor(3, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"must|columns") as caught:
+        fp.prune(model, X, Y, max_nodes=9, X_val=rows[0], y_val=rows[1])
+    assert caught.value.__notes__ == ["X and y are those of validation here: X_val and y_val."]

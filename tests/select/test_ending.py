@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score
 
 import forestprune as fp
 from forestprune.select.ending import LEAST, PAYS, Falling
+from forestprune.select.path import breaks_off
 
 
 def rows(seed, noise, n=400):
@@ -84,11 +85,33 @@ def test_out_of_reach_within_a_budget_says_what_would_do():
     with pytest.raises(ValueError, match="No model within max_nodes=15 comes within") as caught:
         fp.prune(MODEL, X, Y, max_nodes=15, **sized)
     assert "which needs tolerance=0." in str(caught.value)
+    # Nothing beyond the budget was looked for, so how many nodes it takes is not known.
+    assert str(caught.value).endswith(
+        "Leave max_nodes=15 out for the smallest that comes as close."
+    )
     path = fp.prune_path(MODEL, X, Y, X_val=X_VAL, y_val=Y_VAL)
     smallest = path.select(tolerance=1e-4).n_nodes
     with pytest.raises(ValueError, match=f"as close has {smallest:,} nodes"):
         path.select(tolerance=1e-4, max_nodes=15)
     assert needed <= smallest
+
+
+def test_a_path_breaks_off_where_a_budget_or_a_tolerance_is_reached():
+    held_out = {"X_val": X_VAL, "y_val": Y_VAL}
+    for wanted in (
+        {"max_nodes": 100},
+        {"max_nodes": 100, **held_out},
+        {"tolerance": 0.1, **held_out},
+    ):
+        small = fp.prune(MODEL, X, Y, **wanted)
+        assert breaks_off(small.path)
+        assert small.path.n_nodes[-1] == fp.Forest.from_model(MODEL).n_nodes
+        assert not breaks_off(small.path[:-1])
+    for sized in ({}, held_out):
+        assert not breaks_off(fp.prune_path(MODEL, X, Y, n_alphas=30, **sized))
+    assert not breaks_off(fp.baselines.fewer_trees(MODEL, X, Y))
+    noisy = {"X_val": X_NOISY_VAL, "y_val": Y_NOISY_VAL}
+    assert not breaks_off(fp.prune(NOISY, X_NOISY, Y_NOISY, tolerance=0.0, **noisy).path)
 
 
 @pytest.mark.parametrize("model", [MODEL, NOISY], ids=["clear", "noisy"])

@@ -315,6 +315,9 @@ def test_other_files_are_no_pruned_models(small, tmp_path):
     small.save(file)
     with pytest.raises(fp.InvalidForestError, match="does not hold a pruning path"):
         fp.PruningPath.load(file)
+    file.write_bytes(b"{L")
+    with pytest.raises(fp.InvalidForestError, match=r"by forestprune \(it is no npz archive\)"):
+        fp.PrunedForest.load(file)
     np.savez(file, metadata=np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(fp.InvalidForestError, match="not a file written by forestprune"):
         fp.PrunedForest.load(file)

@@ -21,6 +21,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 from strategies import forests
 
 import forestprune as fp
+from forestprune.select.path import breaks_off
 from forestprune.show.plotting import importance, look, trees
 from forestprune.show.plotting.layout import Rows, place_nodes, row_width
 from forestprune.text.additive import Additive, Condition
@@ -192,6 +193,26 @@ def test_a_path_of_several_shrinkages_is_a_line_that_falls():
     assert (np.diff(line.get_xdata()) > 0).all()
     assert (np.diff(line.get_ydata()) < 0).all()
     assert ax.lines[-1].get_xydata()[0].tolist() == [small.n_nodes, 1.0 - small.validation.score]
+
+
+def test_no_line_leads_over_models_that_were_not_looked_for(model, data):
+    X, y, X_val, y_val = data
+    small = fp.prune(model, X, y, tolerance=0.1, X_val=X_val, y_val=y_val)
+    full = small.path.n_nodes[-1]
+    assert breaks_off(small.path)
+    ax = fp.plot_path(small.path)
+    assert ax.lines[1].get_xdata().max() < full
+    assert not any("best" in label or "smallest" in label for label in legend(ax))
+
+
+def test_of_a_pruned_model_its_path_is_drawn_and_it_is_marked(small, model):
+    ax = fp.plot_path(small)
+    assert ax.lines[-1].get_label() == f"this model, {small.n_nodes} nodes"
+    assert ax.lines[-1].get_xydata()[0].tolist() == [small.n_nodes, small.loss]
+    with pytest.raises(ValueError, match="without the path that it was chosen from"):
+        fp.plot_path(replace(small, path=None))
+    with pytest.raises(TypeError, match="got GradientBoostingRegressor"):
+        fp.plot_path(model)
 
 
 def test_picks_are_marked_where_they_are(path):

@@ -18,6 +18,7 @@ from hand_made import AWKWARD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_pages import MODELS, Page, data_in, written
+from sklearn.datasets import make_friedman1
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
@@ -32,6 +33,7 @@ from forestprune.forest import registry
 from forestprune.options import Options
 from forestprune.select.budget import Budget
 from forestprune.select.choose import Wanted, choose
+from forestprune.select.path import breaks_off
 from forestprune.select.routed import HeldOut
 from forestprune.show.plotting.look import shortened
 from forestprune.show.report import page, timing
@@ -240,6 +242,7 @@ def test_without_rows_held_out_the_report_says_so(tmp_path, data):
     shown = Page(text).text
     assert f"{1 - path.losses[5]:.4f} R²" in shown
     assert "No rows were held out" in shown
+    assert "were not looked for" not in shown
     assert "which flatters" in shown
     chart = data_in(text)["path"]
     assert chart["full"]["error"] is None
@@ -259,6 +262,30 @@ def test_every_point_of_the_path_is_there(tmp_path, path):
     as_good = [i for i, error in enumerate(errors) if error <= 1 - path.validation.full]
     wanted = min(as_good, key=lambda i: path.n_nodes[i]) if as_good else None
     assert marks.get("smallest as good as the full model") == wanted
+
+
+def test_of_a_path_that_breaks_off_the_full_model_is_not_called_best(tmp_path):
+    X, y = make_friedman1(400, noise=1.0, random_state=0)
+    model = GradientBoostingRegressor(random_state=0).fit(X[:200], y[:200])
+    held_out = {"X_val": X[200:], "y_val": y[200:]}
+    small = fp.prune(model, X[:200], y[:200], tolerance=0.1, n_alphas=20, **held_out)
+    assert breaks_off(small.path)
+    fp.write_report(tmp_path / "r.html", small)
+    text = (tmp_path / "r.html").read_text()
+    assert "larger models, up to the full one, were not looked for" in Page(text).text
+    chart = data_in(text)["path"]
+    assert chart["marks"] == [{"name": "this model", "place": small.index}]
+    assert not chart["points"][-1]["frontier"]
+    assert any(point["frontier"] for point in chart["points"])
+
+
+def test_what_is_no_pruned_model_is_not_reported_on(tmp_path, path):
+    with pytest.raises(TypeError, match=r"a file name and then what .* got str in its place"):
+        fp.write_report(path[3], "report.html")
+    with pytest.raises(TypeError, match="got RandomForestRegressor in its place"):
+        fp.write_report(tmp_path / "r.html", RandomForestRegressor())
+    with pytest.raises(TypeError, match="A path has many points"):
+        fp.write_report(tmp_path / "r.html", path)
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12))

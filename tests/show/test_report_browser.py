@@ -131,7 +131,7 @@ def test_clicking_a_point_shows_it(opened, path):
     assert panel(opened)["nodes"] == f"{path.n_nodes[place]:,}"
     error = float(panel(opened)["error, 1 \N{MINUS SIGN} R²"])
     assert error == pytest.approx(1 - path.validation.scores[place], rel=1e-3)
-    assert opened.find_element(By.ID, "panel-call").text == f"small = path[{place}]"
+    assert opened.find_element(By.ID, "panel-call").text == f"small.path[{place}]"
 
 
 def test_pointing_at_a_dot_tells_its_size(opened, path):

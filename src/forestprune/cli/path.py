@@ -144,14 +144,20 @@ def _table(document: dict[str, Any]) -> "Table":
         if name == "r_squared" and "rmse" not in points[0]:
             heading = "R² of the model's own raw prediction, held out"
         table.add_column(heading, justify="right")
+    full = {"alpha": "full", "loss": ""}
+    n_full = document["full"]["nodes"]
+    if points[-1]["nodes"] == n_full and points[-1]["alpha"] == 0.0:
+        # The last point is the full model, which has a line of its own.
+        full |= {
+            name: _cell(points[-1][name]) for name in ("loss", "standard_error") if name in shown
+        }
+        points = points[:-1]
     before: dict[str, Any] = {}
     for point in points:
         if any(point[name] != before.get(name) for name in ("nodes", "trees", "max_depth", "loss")):
             table.add_row(*(_cell(point[name]) for name in shown))
         before = point
-    full = {"alpha": "full", "loss": ""} | {
-        name: _cell(entry) for name, entry in document["full"].items() if entry is not None
-    }
+    full |= {name: _cell(entry) for name, entry in document["full"].items() if entry is not None}
     table.add_section()
     table.add_row(*(full.get(name, "") for name in shown))
     return table

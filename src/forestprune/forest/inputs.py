@@ -154,6 +154,7 @@ class InputSpec:
         keeps rows in, or a scipy sparse matrix if the library takes one.
         """
         X = registry.table_of(X)
+        self._check_is_table(X)
         coded = self.categories is not None or self.hashed is not None
         if coded and isinstance(X, list | tuple):
             X = _array_of_lists(X)
@@ -230,6 +231,15 @@ class InputSpec:
         if self.missing_number is not None:
             matrix[matrix == matrix.dtype.type(self.missing_number)] = np.nan
         return matrix
+
+    def _check_is_table(self, X: Any) -> None:
+        """Refuse what has a shape that is not that of a table, such as y in the place of X."""
+        shape = getattr(X, "shape", None)
+        if isinstance(shape, tuple) and len(shape) != 2:
+            raise ValueError(
+                f"X must be a table with a column for each of the {self.n_features} features, got "
+                f"shape {shape}. Have X and y changed places? A single row is X[:1], not X[0]."
+            )
 
     def _check_names(self, names: list[str] | None) -> None:
         if self.feature_names is None:

@@ -65,8 +65,8 @@ def choose_point(
     as_well = " and is good enough as well" if smallest_first else ""
     raise OutOfReachError(
         f"No point of the path keeps to {budget.named}{as_well}. The smallest has "
-        f"{n_nodes[smallest]} nodes in {points[smallest].n_trees} trees and takes "
-        f"{n_bytes(smallest)} bytes."
+        f"{n_nodes[smallest]:,} nodes in {points[smallest].n_trees:,} trees and takes "
+        f"{n_bytes(smallest):,} bytes."
     )
 
 
@@ -86,7 +86,10 @@ def _too_small(
         f"{validation.full:.4g}. The best that was found{within} has {highest:.4g}, which needs "
         f"{named('tolerance', f'{validation.full - highest:.2g}')} or more."
     )
-    if good.any():
+    if good.any() and not good[:-1].any():
+        # The full model is always there; between it and the budget nothing may have been tried.
+        message += f" Leave {budget.named} out for the smallest that comes as close."
+    elif good.any():
         message += f" The smallest that comes as close has {n_nodes[good].min():,} nodes."
     return message
 

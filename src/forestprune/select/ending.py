@@ -26,6 +26,11 @@ PATIENCE = 10.0
 """By what factor alpha falls without a better score until a path counts as past its best."""
 
 
+def may_pay(point: Point) -> bool:
+    """Tell whether going on from a point, to smaller alphas, could gain enough."""
+    return point.alpha > max(PAYS * point.loss, LEAST)
+
+
 class Falling:
     """The alphas of a grid, and then, by larger steps, ever smaller ones; its length is the grid's.
 
@@ -115,7 +120,7 @@ class Ending:
             return False
         if point.n_nodes == self.n_nodes or (self.fits is not None and not self.fits(point)):
             return True
-        return point.alpha <= max(PAYS * point.loss, LEAST)
+        return not may_pay(point)
 
     def _past_best(self, point: Point, found: ValidationScore) -> bool:
         """Tell whether points have grown twice as large as the best, and are no better."""

@@ -16,6 +16,7 @@ from forestprune.exceptions import OptionError
 from forestprune.interop.source import Source
 from forestprune.select.budget import Budget
 from forestprune.select.choice import choose_point
+from forestprune.select.ending import may_pay
 from forestprune.select.path_file import read_path, write_path
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import RoutedRows
@@ -120,8 +121,9 @@ class PruningPath:
             validation = None if self.validation is None else self.validation.take(index)
             return PruningPath(self.source, self.points[index], validation)
         place = operator.index(index)
-        point = self.points[place]  # which refuses what is beyond the end
-        return PrunedForest.of(self.source, point, self, place % len(self))
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"The path has {len(self)} points, so there is no path[{place}].")
+        return PrunedForest.of(self.source, self.points[place], self, place % len(self))
 
     def __iter__(self) -> Iterator[PrunedForest]:
         return (self[index] for index in range(len(self)))
@@ -300,3 +302,21 @@ def keeps_to(source: Source, budget: Budget, point: Point) -> bool:
         return False
     limit = budget.max_bytes
     return limit is None or PrunedForest.of(source, point).n_bytes <= limit
+
+
+def breaks_off(path: PruningPath) -> bool:
+    """Tell whether models between the last pruned one and the full one, which ends it, are missing.
+
+    A path that serves a budget or a tolerance ends where that is reached. Nothing should be drawn
+    or concluded between there and the full model, as if there were no others. But if a pruned model
+    is as good as that on validation rows, nothing better need be missing.
+    """
+    if len(path) < 2:
+        return False
+    before, full = path.points[-2:]
+    if full.alpha > 0.0 or full.values is not None or not may_pay(before):
+        return False
+    if full.n_nodes <= 2 * before.n_nodes:
+        return False  # then little room is left between them
+    scores = None if path.validation is None else path.validation.scores
+    return bool(scores is None or scores[:-1].max() < scores[-1])

@@ -113,7 +113,11 @@ class HeldOut:
 
     def routed(self, source: Source, n_jobs: int | None) -> RoutedRows:
         """Send these rows down the trees of a model."""
-        return RoutedRows.of(source, self.X, self.y, self.sample_weight, n_jobs)
+        try:
+            return RoutedRows.of(source, self.X, self.y, self.sample_weight, n_jobs)
+        except (TypeError, ValueError) as error:
+            error.add_note("X and y are those of validation here: X_val and y_val.")
+            raise
 
 
 def checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:

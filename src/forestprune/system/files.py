@@ -82,8 +82,12 @@ def write_archive(
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return what `write_archive` wrote."""
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        with Path(path).open("rb") as file:
+            if file.read(2) != b"PK":  # numpy would take it for a pickle, and say how to load that
+                raise ValueError("it is no npz archive")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
         metadata = json.loads(arrays.pop("metadata").tobytes())
         version = metadata.pop("format")
     except _UNREADABLE as error:

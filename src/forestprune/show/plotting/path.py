@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forestprune.select.budget import Budget
-from forestprune.select.path import PruningPath
+from forestprune.select.path import PruningPath, breaks_off
 from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting import look
 
@@ -22,7 +22,7 @@ MARKERS, COLOURS = "os^vPX", (look.RED, look.GOLD, look.INK)
 
 
 def plot_path(
-    path: PruningPath,
+    path: PruningPath | PrunedForest,
     ax: "Axes | None" = None,
     *,
     picks: Mapping[str, Pick] | Sequence[Pick] | None = None,
@@ -39,13 +39,16 @@ def plot_path(
 
     Parameters
     ----------
-    path : PruningPath
+    path : PruningPath or PrunedForest
+        Of a pruned model, the path that it was chosen from is drawn. That may break off where what
+        was asked for was reached: then no line leads from there to the full model.
     ax : matplotlib Axes or None
         Where to draw; None makes a figure.
     picks : mapping of str to pick, sequence of picks, or None
         Points to mark, with their labels: pruned forests from ``path.select(...)`` or
         ``path[i]``, or their places in the path. None marks, if there is validation, the best
-        point and the smallest one within one standard error of it.
+        point and the smallest one within one standard error of it. If a pruned model is given,
+        None marks that one.
 
     Returns
     -------
@@ -63,6 +66,7 @@ def plot_path(
     """
     from forestprune.show.report.tradeoff import frontier  # reports import this module
 
+    path, picks = _drawn(path, picks)
     if not len(path):
         raise ValueError("The path has no points, so there is nothing to draw.")
     ax = look.open_axes(ax, 7.2, 4.4)
@@ -77,6 +81,9 @@ def plot_path(
             nodes[by_size], errors[by_size], color=look.GREY, marker="o", ms=2, ls="", alpha=0.5
         )
         by_size = by_size[frontier(nodes, errors)[by_size]]
+    if breaks_off(path):
+        # A line to the full model would pass over better models that are not here.
+        by_size = by_size[by_size != len(path) - 1]
     x, y = nodes[by_size], errors[by_size]
     ax.plot(x, y, color=look.BLUE, lw=1.6, marker="o", ms=2.5)
     ax.set_xscale("log")
@@ -115,6 +122,25 @@ def plot_path(
     return ax
 
 
+def _drawn(
+    model: PruningPath | PrunedForest, picks: Mapping[str, Pick] | Sequence[Pick] | None
+) -> tuple[PruningPath, Mapping[str, Pick] | Sequence[Pick] | None]:
+    """Return the path to draw, and what to mark."""
+    if isinstance(model, PruningPath):
+        return model, picks
+    if not isinstance(model, PrunedForest):
+        raise TypeError(
+            f"A PruningPath or a PrunedForest is required, got {type(model).__name__}. Give what "
+            "prune_path() or prune() returned."
+        )
+    if model.path is None or model.index is None:
+        raise ValueError(
+            "This model was loaded or copied without the path that it was chosen from. Draw what "
+            "prune() returned, or save it with small.save(file, with_path=True)."
+        )
+    return model.path, {"this model": model.index} if picks is None else picks
+
+
 def _places(
     path: PruningPath, picks: Mapping[str, Pick] | Sequence[Pick] | None
 ) -> list[tuple[str, int]]:
@@ -124,7 +150,9 @@ def _places(
             return []
         best = path.choose(Budget(), None, False, path.validation)
         smallest = path.choose(Budget(), None, True, path.validation)
-        return [("best", best), ("smallest within one standard error", smallest)]
+        named = [("best", best), ("smallest within one standard error", smallest)]
+        # The full model says nothing about larger ones than those that were looked for.
+        return [] if breaks_off(path) and best == len(path) - 1 else named
     if isinstance(picks, Mapping):
         return [(name, place_of(path, pick)) for name, pick in picks.items()]
     return [(f"pick {number}", place_of(path, pick)) for number, pick in enumerate(picks, 1)]

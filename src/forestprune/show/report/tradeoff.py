@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from forestprune.select.budget import Budget
-from forestprune.select.path import PruningPath
+from forestprune.select.path import PruningPath, breaks_off
 from forestprune.show.report.units import Errors, ErrorsInUnits
 
 Call = Callable[[int, float | None], str]
@@ -32,6 +32,8 @@ def tradeoff(
     spread = None if validation is None else validation.standard_errors
     full = path.source.original
     on_frontier = frontier(path.n_nodes, errors)
+    if breaks_off(path):
+        on_frontier[-1] = False  # a line to it would pass over better models that are not here
     points = [
         {
             "nodes": int(path.n_nodes[i]),
@@ -50,6 +52,7 @@ def tradeoff(
     return {
         "held_out": validation is not None,
         "by_command": call is not None,
+        "breaks_off": breaks_off(path),
         # Whether the target was, or might have been, the full model's own prediction.
         "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
         "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
@@ -71,7 +74,7 @@ def _in_units(errors: Errors | None) -> dict[str, float | None]:
 
 def _how_to_get(path: PruningPath, place: int, call: Call | None) -> str | None:
     if call is None:
-        return f"small = path[{place}]"
+        return f"small.path[{place}]"
     nodes, shrinkage = int(path.n_nodes[place]), path.points[place].report.get("shrinkage")
     return call(nodes, shrinkage) if nodes >= _SMALLEST_TREE else None
 
@@ -99,4 +102,7 @@ def marks(
             smallest = as_good[np.argmin(path.n_nodes[as_good])]
             named["smallest as good as the full model"] = int(smallest)
         named["best"] = path.choose(Budget(), None, False, validation)
+    if breaks_off(path):
+        # Among larger models that are not here there may be better ones, or smaller ones as good.
+        named = {n: i for n, i in named.items() if i == place or i != len(path) - 1}
     return [{"name": name, "place": index} for name, index in named.items()]

@@ -106,6 +106,11 @@ def _found(model: PrunedForest | PruningPath, pick: Pick | None) -> tuple[Prunin
                 "it with small.save(file, with_path=True)."
             )
         return model.path, model.index
+    if not isinstance(model, PruningPath):
+        raise TypeError(
+            f"write_report(file, small) takes a file name and then what prune() or "
+            f"path.select(...) returned, got {type(model).__name__} in its place."
+        )
     if pick is None:
         raise TypeError(
             "A path has many points: say which to report on, write_report(file, path.select(...))."
