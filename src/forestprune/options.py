@@ -363,8 +363,8 @@ class Options:
         if by_depth and self.rule != "oblivious":
             raise OptionError(
                 "{weighting='depth'} charges for whole layers, but {rule='subtree'} keeps parts of "
-                "them. Use {weighting='node'}, or an array with one cost a node; or {rule='layer'}; or, "
-                "if trees are symmetric, {rule='oblivious'}."
+                "them. Use {weighting='node'}, or an array with one cost a node; or "
+                "{rule='layer'}, or, if trees are symmetric, {rule='oblivious'}."
             )
         if isinstance(self.local_search, str):
             raise OptionError(
