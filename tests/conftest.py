@@ -13,8 +13,8 @@ if INTERPRETED:
     collect_ignore += [
         f"interop/test_{name}.py"
         for name in (
-            *("catboost", "damaged_files", "lightgbm", "model_files", "objectives"),
-            *("sklearn_hist", "xgboost"),
+            *("catboost", "catboost_categories", "constraints", "damaged_files", "lightgbm"),
+            *("model_files", "objectives", "pipelines", "sklearn_hist", "xgboost"),
         )
     ]
     collect_ignore += ["polish/test_subset.py", "solve/test_local_search.py"]
