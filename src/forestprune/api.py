@@ -173,7 +173,8 @@ def prune_path(
         Your own alphas. By default they fall by equal factors from the smallest at which nothing
         is kept, and, after `n_alphas` of them, by larger ones: until everything is kept, until what
         is left could lower the error by no more than 1 %, or until the path is past its best on
-        validation rows. The full model itself comes last.
+        validation rows or, without any, fits the rows of `X` as well as the full model. That model
+        itself comes last.
     n_alphas : int
         How fine the path is: so many points for the first five decades of alpha.
     X_val, y_val, sample_weight_val

@@ -50,15 +50,21 @@ def test_alphas_fall_faster_beyond_the_grid():
     assert list(Falling(np.zeros(1))) == [0.0]
 
 
-def test_a_path_goes_on_until_what_is_left_is_little():
+def test_a_path_goes_on_until_it_is_as_good_as_the_full_model():
     path = fp.prune_path(MODEL, X, Y, n_alphas=30)
     beyond = path.alphas < 1e-5 * path.alphas[0] * (1 - 1e-9)
     assert beyond[:-1].sum() >= 3
-    assert path.n_nodes[~beyond].max() < 0.7 * path.n_nodes[beyond][:-1].max()
-    last = path.points[-2]
-    assert last.alpha <= max(PAYS * last.loss, LEAST) or last.n_nodes == path.n_nodes[-1]
-    before = path.points[-3]
+    assert path.n_nodes[~beyond].max() < 0.8 * path.n_nodes[beyond][:-1].max()
+    last, before, full = path.points[-2], path.points[-3], path.points[-1]
+    assert last.loss <= full.loss or last.alpha <= max(PAYS * last.loss, LEAST)
+    assert before.loss > full.loss
     assert before.alpha > max(PAYS * before.loss, LEAST)
+
+
+def test_a_budget_is_filled_though_the_full_model_fits_no_better():
+    full = fp.Forest.from_model(NOISY)
+    small = fp.prune(NOISY, X_NOISY, Y_NOISY, max_nodes=full.n_nodes, shrinkage=0.01)
+    assert small.loss < 0.9 * (1 - NOISY.score(X_NOISY, Y_NOISY))
 
 
 @pytest.mark.parametrize("options", [{}, {"rule": "layer"}, {"refit": False}, {"polish": "leaf"}])

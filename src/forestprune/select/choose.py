@@ -279,9 +279,14 @@ def _rest_of_path(solver: Solver, grid: NDArray[np.float64], last: Point) -> lis
 
 
 def _unhurried(solver: Solver, grid: NDArray[np.float64], scorer: Scorer | None = None) -> Ending:
-    """Return where a path ends if it is there to be looked at."""
+    """Return where a path ends if it is there to be looked at.
+
+    Without validation rows to tell what is of use, once it fits as well as the full model does: on
+    rows that were trained on, all that is left of deep trees would still lower the loss.
+    """
     n_nodes = solver.problem.encoding.forest.n_nodes
-    return Ending(n_grid=grid.size, n_nodes=n_nodes, scorer=scorer)
+    low = None if scorer is not None else solver.full().loss
+    return Ending(n_grid=grid.size, n_nodes=n_nodes, scorer=scorer, low=low)
 
 
 def whole_path(

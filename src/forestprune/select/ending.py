@@ -87,6 +87,8 @@ class Ending:
         one and that a budget allows.
     allows : function or None
         Tells whether it does, bytes left aside, which take long to count.
+    low : float or None
+        A loss on the rows to prune with beyond which, beyond the grid, nothing is looked for.
     hasty : bool
         Whether a path that is past its best ends within the grid, too.
     """
@@ -98,6 +100,7 @@ class Ending:
     scorer: Scorer | None = None
     good: Callable[[ValidationScore], bool] | None = None
     allows: Callable[[Point], bool] | None = None
+    low: float | None = None
     hasty: bool = False
     _seen: int = 0
     _best: Point | None = field(default=None, repr=False)
