@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-Link = Literal["identity", "log", "logit", "signed_sqrt"]
+from forestprune.forest.classes import Label, check_classes
+
+Link = Literal["identity", "log", "logit", "softmax", "signed_sqrt"]
+Response = Literal["value", "class", "probability", "raw"]
 
 _NOT_ON_THE_SCALE_OF_Y = ("quantile", "expectile", "hinge")
 
@@ -22,18 +25,21 @@ class Origin:
         Name of the model's class.
     state : mapping
         What the library's module needs besides the trees. Holds only what JSON can hold.
-    link : {"identity", "log", "logit", "signed_sqrt"}
+    link : {"identity", "log", "logit", "softmax", "signed_sqrt"}
         Link function: what it makes of the model's prediction is the raw prediction, the sum of
-        the trees. "signed_sqrt" is ``sign(y) * sqrt(abs(y))``.
+        the trees. "softmax" stands for that of several classes, whose raw predictions are logs of
+        probabilities but for a constant that they share. "signed_sqrt" is
+        ``sign(y) * sqrt(abs(y))``.
     objective : str
         The loss that the model was trained for, under one name for all libraries: "squared_error",
         "absolute_error", "quantile", "expectile", "huber", "pseudo_huber", "log_cosh", "fair",
         "absolute_percentage_error", "squared_percentage_error", "squared_log_error", "lq",
-        "poisson", "gamma", "tweedie", "log_loss", "cross_entropy", "hinge"; "unknown" if the
-        model does not say.
+        "poisson", "gamma", "tweedie", "log_loss", "cross_entropy", "hinge", "brier" (of averaged
+        probabilities); "unknown" if the model does not say.
     objective_params : mapping of str to float
         As far as the model says: "level" of a quantile or expectile, "power" of Tweedie's variance,
-        and "sigmoid", by which LightGBM multiplies the raw prediction to get log-odds.
+        "sigmoid", by which LightGBM multiplies the raw prediction to get log-odds, and "delta",
+        from which on Huber's loss is linear.
     averages : bool
         Whether the trees are averaged, each a model in itself, rather than added up.
     monotone : tuple of int
@@ -42,6 +48,19 @@ class Origin:
     interactions : tuple of tuples of int, or "pairwise"
         The groups of columns within which alone features may meet on a way from root to leaf, or
         any two of them; empty if there is no such constraint. Prunings keep it by themselves.
+    classes : tuple of str, int, float or bool
+        Labels of a classifier, in their order; empty for other models. Of two classes the forest
+        has one output, about the second: its log-odds (link "logit") or, in an average of
+        distributions, its probability (link "identity"). Of more it has one output a class: with
+        the link "softmax", or with "logit" if each class was trained against all others.
+    classes_dtype : str
+        Type of the labels, as numpy names it: "<U4", "int64", "bool", "object".
+    class_weight : tuple of float, "balanced" or "sqrt_balanced"
+        By what the rows of each class count in training; by what makes all classes count the same,
+        or by its root; empty if all rows count the same.
+    response : {"value", "class", "probability", "raw"}
+        What the `predict` of the model itself returns: the prediction, a label, the probabilities
+        of classes (of two, that of the second), or raw predictions.
     """
 
     library: str
@@ -53,6 +72,10 @@ class Origin:
     averages: bool = False
     monotone: tuple[int, ...] = ()
     interactions: tuple[tuple[int, ...], ...] | Literal["pairwise"] = ()
+    classes: tuple[Label, ...] = ()
+    classes_dtype: str = ""
+    class_weight: tuple[float, ...] | Literal["balanced", "sqrt_balanced"] = ()
+    response: Response = "value"
 
     def __post_init__(self) -> None:
         if not isinstance(self.averages, bool):
@@ -69,6 +92,18 @@ class Origin:
             object.__setattr__(self, "interactions", groups)
         if not set(self.monotone) <= {-1, 0, 1}:
             raise ValueError(f"monotone must hold -1, 0 and 1 only, got {self.monotone!r}.")
+        object.__setattr__(self, "classes", tuple(self.classes))
+        if self.response not in get_args(Response):
+            known = ", ".join(get_args(Response))
+            raise TypeError(f"response must be one of {known}, got {self.response!r}.")
+        if not isinstance(self.class_weight, str):
+            object.__setattr__(self, "class_weight", tuple(map(float, self.class_weight)))
+        elif self.class_weight not in ("balanced", "sqrt_balanced"):
+            raise ValueError(
+                "class_weight must be numbers, 'balanced' or 'sqrt_balanced', got "
+                f"{self.class_weight!r}."
+            )
+        check_classes(self.classes, self.classes_dtype, self.class_weight)
 
     @property
     def adds_up_to_y(self) -> bool:
