@@ -14,6 +14,7 @@ from forestprune.select.choose import Wanted, choose, open_model, solvers, whole
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
+from forestprune.select.scoring import check_scoring
 from forestprune.select.validation import validate
 from forestprune.solve.point import Point
 
@@ -212,6 +213,9 @@ def prune_path(
         )
     given = None if alphas is None else checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
+    check_scoring(how.scoring)
+    if how.scoring is not None and held_out is None:
+        raise OptionError("{scoring} needs validation rows: give {X_val} and {y_val}.")
     several = how.shrinkage is not None and len(how.shrinkages) > 1
     if several and held_out is None:
         raise OptionError(
@@ -236,5 +240,5 @@ def prune_path(
         paths[-1] += last
         parts = []
         if validation_rows is not None:
-            parts = [validate(validation_rows, path) for path in paths]
+            parts = [validate(validation_rows, path, how.scoring) for path in paths]
         return PruningPath.joined(source, [point for path in paths for point in path], parts)

@@ -144,13 +144,16 @@ class Size:
     alpha: Annotated[
         float | None,
         About(
-            "What keeping everything costs, in units of the target's variance.", group=SIZE, least=0
+            "What keeping everything costs, in units of the loss of the best constant.",
+            group=SIZE,
+            least=0,
         ),
     ] = None
     tolerance: Annotated[
         float | None,
         About(
-            "The smallest model that loses no more R squared than this on validation rows.",
+            "The smallest model whose score falls by no more than this on validation rows.",
+            "In units of R squared, or of D squared or {scoring}.",
             group=SIZE,
             least=0,
         ),
@@ -159,7 +162,7 @@ class Size:
         float | None,
         About(
             "How sure, from 0.5 to below 1, validation rows must make that {tolerance} is kept to.",
-            "With 0.95, a model is good enough if the loss of R squared on validation rows, plus "
+            "With 0.95, a model is good enough if what the score loses on validation rows, plus "
             "1.64 of its standard errors, is within {tolerance}: the upper end of a one-sided "
             "confidence interval. It is the standard error of the difference between both models "
             "on the same rows.",
@@ -225,6 +228,17 @@ class Options:
             "After pruning, refit the weights of the trees or the values of their leaves.",
             'The intercept too. "ridge" reweights all trees; "subset" keeps the best {max_trees}, '
             'or, without that, those worth {alpha2}; "leaf" refits the values of all leaves.',
+        ),
+    ] = None
+    scoring: Annotated[
+        Any,
+        About(
+            "What validation rows choose by and {tolerance} is measured in.",
+            'Any scorer of scikit-learn by its name, such as "accuracy", "balanced_accuracy", '
+            '"roc_auc", "neg_log_loss" or "neg_mean_absolute_error", or a function as '
+            "``make_scorer`` makes them. Greater is better.",
+            unset="the share of the loss explained: R squared for squared error, else D squared",
+            kind="str, callable or None",
         ),
     ] = None
     weighting: Annotated[

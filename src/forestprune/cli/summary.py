@@ -113,7 +113,7 @@ def scores(work: Work, small: "PrunedForest") -> tuple[Scores, Scores]:
         measured = _measured(target, predicted, rows.weight)
         known: Scores = {"r_squared": measured.score}
         if work.targets:
-            known |= {"rmse": measured.rmse, "mae": measured.mae}
+            known |= measured.metrics
         found.append(unknown | known)
     return found[0], found[1]
 

@@ -238,15 +238,22 @@ def _summary(folds: Sequence[Validation]) -> Validation:
         spread = np.std(scores, axis=0, ddof=min(1, len(folds) - 1))
         return np.asarray(spread / np.sqrt(len(folds)))
 
-    labelled = folds[0].of_target
+    first = folds[0]
     return Validation(
         scores=mean("scores"),
         standard_errors=error([fold.scores for fold in folds]),
         full=float(mean("full")),
         shortfall_errors=error([fold.full - fold.scores for fold in folds]),
-        rmse=mean("rmse") if labelled else None,
-        mae=mean("mae") if labelled else None,
-        full_rmse=float(mean("full_rmse")) if labelled else None,
-        full_mae=float(mean("full_mae")) if labelled else None,
         n_rows=sum(fold.n_rows for fold in folds),
+        metrics={
+            name: np.mean([fold.metrics[name] for fold in folds], axis=0)
+            for name in first.metrics
+            if all(name in fold.metrics for fold in folds)
+        },
+        full_metrics={
+            name: float(np.mean([fold.full_metrics[name] for fold in folds]))
+            for name in first.full_metrics
+            if all(name in fold.full_metrics for fold in folds)
+        },
+        name=first.name,
     )

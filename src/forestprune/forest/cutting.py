@@ -79,7 +79,7 @@ def compact(forest: "Forest") -> "Forest":
     state = take_nodes(forest, np.repeat(trees, sizes))
     state["offsets"] = np.concatenate([[0], np.cumsum(sizes[trees])])
     state["scale"] = forest.scale[trees]
-    state["base"] = forest.base + _sum_of_roots(forest, ~trees)
+    state["base"] = forest.base + sum_of_roots(forest, ~trees)
     state["tree_extras"] = {name: array[trees] for name, array in forest.tree_extras.items()}
     if forest.tree_output.size:
         state["tree_output"] = forest.tree_output[trees]
@@ -88,7 +88,23 @@ def compact(forest: "Forest") -> "Forest":
     return _with(forest, state)
 
 
-def _sum_of_roots(forest: "Forest", trees: NDArray[np.bool_]) -> NDArray[np.float64]:
+def take_trees(forest: "Forest", trees: NDArray[np.int64], output: int | None) -> "Forest":
+    """Return some trees, rising, as a forest; if each adds to one output, to that one alone."""
+    chosen = np.zeros(forest.n_trees, np.bool_)
+    chosen[trees] = True
+    sizes = np.diff(forest.offsets)
+    state = take_nodes(forest, np.repeat(chosen, sizes))
+    state["offsets"] = np.concatenate([[0], np.cumsum(sizes[trees])])
+    state["scale"] = forest.scale[trees]
+    state["tree_extras"] = {name: array[trees] for name, array in forest.tree_extras.items()}
+    if output is not None:
+        state["base"], state["tree_output"] = forest.base[[output]], np.empty(0, np.int32)
+    if forest.category_set.size:
+        state |= drop_unused_sets(state["category_set"], forest.set_offsets, forest.set_words)
+    return _with(forest, state)
+
+
+def sum_of_roots(forest: "Forest", trees: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return what the roots of some trees add to each output."""
     roots = forest.value[forest.offsets[:-1]][trees]
     if not forest.tree_output.size:

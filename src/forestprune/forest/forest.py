@@ -279,6 +279,12 @@ class Forest(Shape):
         n = self.n_trees
         return n > 0 and np.allclose(self.scale, 1.0 / n) and not self.base.any()
 
+    @property
+    def averages_distributions(self) -> bool:
+        """Whether predictions are means of distributions over classes, one for each leaf."""
+        origin = self.origin
+        return origin is not None and bool(origin.classes) and origin.link == "identity"
+
     def require_joint_outputs(self, what: str) -> None:
         """Raise UnsupportedModelError if each tree adds to one output only; `what` cannot do so."""
         if self.tree_output.size:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from forestprune.exceptions import OptionError
 from forestprune.forest import registry
 from forestprune.forest.constraints import within_boxes
@@ -111,15 +109,6 @@ class Source:
             listed = " or ".join(repr(ending[1:]) for ending in self.endings)
             raise OptionError(f"{{format}} of a {kind} must be {listed}, got {format!r}.")
         return replace(self, ending=f".{format}")
-
-    def check_target(self, y: ArrayLike | None) -> None:
-        """Refuse a target that predictions cannot be compared with."""
-        origin = self.original.origin
-        if y is not None and origin is not None and not self.original.adds_up_to_y:
-            raise ValueError(
-                f"The trees of this {origin.model_class} add up to {origin.predicts}, which cannot "
-                "be compared with y. Leave y out: then what the model itself says is kept to."
-            )
 
     def wrap(self, native: Any) -> Any:
         """Put a model in the forest's place, in a copy of the pipeline."""

@@ -64,6 +64,8 @@ class Price(NamedTuple):
     shrinkage: float  # 0 if values are not refitted
     refit: bool
     min_gain: float  # a change must gain more than this
+    centre: NDArray[np.float64]  # (n_outputs,): the intercept, if leaves must be distributions
+    most_trees: int  # as many as may then be kept; see distributions.py
 
 
 class Overlaps(NamedTuple):

@@ -21,6 +21,7 @@ each output.
 import numpy as np
 
 from forestprune.kernels.constraints import fit_stretch, within
+from forestprune.kernels.distributions import best_distribution, project
 from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.leaves import number_leaves
 from forestprune.kernels.nodes import (
@@ -56,14 +57,50 @@ def leaf_values(trees, cut, i, o):
 def best_value(trees, price, bounded, stretch, o, v, weight, total):
     """Return what node v best adds to output o as a leaf, its rows having this weight and sum.
 
-    Within its interval, which has a `stretch`, if it is `bounded`.
+    Within its interval, which has a `stretch`, and what a probability can be, if it is `bounded`.
     """
     f, n = trees.origin[o, v], weight + price.shrinkage
     if price.refit:
         f = (total + price.shrinkage * f) / n if n > 0.0 else f
         if bounded:
-            f = within(trees, stretch, o, v, f)
+            f = allowed(trees, price, stretch, o, v, f)
     return f
+
+
+@inner
+def allowed(trees, price, stretch, o, v, f):
+    """Return what is nearest to f that node v may add to output o, outputs taken one by one."""
+    if trees.low.shape[1]:
+        f = within(trees, stretch, o, v, f)
+    if price.centre.size:
+        # The same for all nodes, so that what is in order stays so.
+        f = max(f, -price.centre[o] / price.most_trees)
+        f = min(f, (1.0 - price.centre[o]) / price.most_trees)
+    return f
+
+
+@inner
+def is_bounded(trees, price):
+    """Tell whether values of leaves may not be anything."""
+    return price.refit and (trees.low.shape[1] > 0 or price.centre.size > 0)
+
+
+@inner
+def distribution_objectives(trees, price, i, total, best):
+    """Do what `leaf_objectives` does for leaves that must be distributions over classes."""
+    a, b = trees.offsets[i], trees.offsets[i + 1]
+    for o in range(total.shape[0]):
+        add_up_splits(splits_of(trees, i), total[o])
+    q = np.empty(total.shape[0])
+    for v in range(b - a):
+        weight = trees.weight[a + v]
+        best_distribution(trees, price, a + v, weight, total, v, q)
+        best[v] = 0.0
+        for o in range(q.size):
+            shift = q[o] - trees.origin[o, a + v]
+            best[v] += q[o] * (weight * q[o] - 2.0 * total[o, v])
+            best[v] += price.shrinkage * shift * shift
+    best[0] = 0.0
 
 
 @inner
@@ -95,6 +132,9 @@ def leaf_objectives(trees, price, i, share, bounded, stretch, total, best):
     total[o, v] must be known for the leaves; it is filled in for the other nodes. Squares of
     values count by `share`. For `bounded` see `best_value`.
     """
+    if bounded and price.centre.size > 1:
+        distribution_objectives(trees, price, i, total, best)
+        return
     a, b = trees.offsets[i], trees.offsets[i + 1]
     weight = trees.weight[a:b]
     for v in range(b - a):
@@ -145,10 +185,10 @@ def best_pruning(trees, price, cut, i, discount, stretches, total, best, keep, o
     What is better of the two is found, its stretch written into `stretch`, and what the other would
     keep into `other`, which must be False before.
     """
-    bounded = price.refit and trees.low.shape[1] > 0
+    bounded = is_bounded(trees, price)
     leaf_objectives(trees, price, i, 1.0, bounded, cut.stretch[i], total, best)
     root = best_below(trees, price, i, discount, best, keep)
-    if not bounded:
+    if not (bounded and trees.low.shape[1]):
         return root
     fitted = np.inf
     if stretches and fit_stretch(trees, i, total, stretch):
@@ -240,6 +280,9 @@ def _refit(row_weight, trees, price, cut, i, sums, spare):
 
     Nothing is changed if it does not. `sums` is scratch, and `spare` for `sum_by`.
     """
+    if price.centre.size > 1:
+        return _refit_distributions(row_weight, trees, price, cut, i, sums, spare)
+    bounded = is_bounded(trees, price)
     a, count = trees.offsets[i], cut.n_leaves[i]
     first, row_leaf = first_leaf(a, i), cut.row_leaf[i]
     outputs = sums.shape[0]
@@ -254,8 +297,8 @@ def _refit(row_weight, trees, price, cut, i, sums, spare):
             # The residual's own sum, less what draws the value back.
             by = (step[j] - price.shrinkage * (f - origin)) / rate if rate > 0.0 else 0.0
             step[j] = by
-            if trees.low.shape[1]:
-                step[j] = within(trees, cut.stretch[i], o, v, f + by) - f
+            if bounded:
+                step[j] = allowed(trees, price, cut.stretch[i], o, v, f + by) - f
                 gain += rate * step[j] * (2.0 * by - step[j])
                 by = step[j]
             else:
@@ -268,8 +311,43 @@ def _refit(row_weight, trees, price, cut, i, sums, spare):
         for j in range(count):
             v = a + cut.leaves[first + j]
             cut.value[o, v] += sums[o, j]
-            if trees.low.shape[1]:  # which rounding may have missed
-                cut.value[o, v] = within(trees, cut.stretch[i], o, v, cut.value[o, v])
+            if bounded:  # which rounding may have missed
+                cut.value[o, v] = allowed(trees, price, cut.stretch[i], o, v, cut.value[o, v])
+        subtract(sums[o], row_leaf, row_weight, cut.residual[o])
+    cut.shift[i] = shift
+    cut.moved[0] += np.sqrt(square)
+    return True
+
+
+@inner
+def _refit_distributions(row_weight, trees, price, cut, i, sums, spare):
+    """Do what `_refit` does for leaves that must be distributions over classes."""
+    a, count = trees.offsets[i], cut.n_leaves[i]
+    first, row_leaf = first_leaf(a, i), cut.row_leaf[i]
+    gain, square, shift, q = 0.0, 0.0, 0.0, np.empty(sums.shape[0])
+    for o in range(q.size):
+        sum_by(row_leaf, cut.residual[o], sums[o][:count], spare)
+    for j in range(count):
+        v = a + cut.leaves[first + j]
+        rate = trees.weight[v] + price.shrinkage
+        for o in range(q.size):
+            f = cut.value[o, v]
+            pull = sums[o, j] - price.shrinkage * (f - trees.origin[o, v])
+            f += pull / rate if rate > 0.0 else 0.0
+            q[o] = price.most_trees * f + price.centre[o]
+        project(q)
+        for o in range(q.size):
+            f, origin = cut.value[o, v], trees.origin[o, v]
+            step = (q[o] - price.centre[o]) / price.most_trees - f
+            gain += step * (2.0 * (sums[o, j] - price.shrinkage * (f - origin)) - rate * step)
+            square += trees.weight[v] * step * step
+            shift += (f + step - origin) ** 2
+            sums[o, j] = step
+    if gain <= price.min_gain:
+        return False
+    for o in range(q.size):
+        for j in range(count):
+            cut.value[o, a + cut.leaves[first + j]] += sums[o, j]
         subtract(sums[o], row_leaf, row_weight, cut.residual[o])
     cut.shift[i] = shift
     cut.moved[0] += np.sqrt(square)
@@ -308,8 +386,10 @@ def sweep_subtrees(codes, row_weight, trees, nodes, inside, cut, price, order, l
     total, value, best = np.empty((outputs, size)), np.empty((outputs, size)), np.empty(size)
     keep, level = np.empty(size, np.bool_), np.empty(size, np.int32)
     other, stretch = np.empty(size, np.bool_), np.empty((outputs, 2))
-    bounded = price.refit and trees.low.shape[1] > 0
-    changed, looked = 0, 0
+    bounded, q = is_bounded(trees, price), np.empty(outputs)
+    changed, looked, present = 0, 0, 0
+    for i in range(cut.depth.size if price.most_trees else 0):
+        present += cut.depth[i] > 0
     for i in order:
         a, b = trees.offsets[i], trees.offsets[i + 1]
         if kept.size:
@@ -322,16 +402,20 @@ def sweep_subtrees(codes, row_weight, trees, nodes, inside, cut, price, order, l
             absent = cut.depth[i] == 0
             stays = absent and price.alpha >= cut.absent_down_to[i]
             stays = stays and cut.moved[0] <= cut.absent_until[i]
-            if stays and lazy:
+            if (stays and lazy) or (absent and price.most_trees and present >= price.most_trees):
                 continue
             looked += 1
             sum_residuals(codes, trees, cut, trees, inside, i, by_leaf[0], spare, total)
             root = best_pruning(trees, price, cut, i, 1.0, True, total, best, keep, other, stretch)
             gain = tree_objective(trees, price, cut, nodes, a, i, total) - min(root, 0.0)
             if gain > price.min_gain:
-                for o in range(outputs if bounded else 0):
+                for o in range(outputs if bounded and trees.low.shape[1] else 0):
                     cut.stretch[i, o, 0], cut.stretch[i, o, 1] = stretch[o, 0], stretch[o, 1]
-                for o in range(outputs):
+                for v in range(b - a if price.centre.size > 1 else 0):
+                    best_distribution(trees, price, a + v, trees.weight[a + v], total, v, q)
+                    for o in range(outputs):
+                        value[o, v] = q[o]
+                for o in range(outputs if price.centre.size < 2 else 0):
                     for v in range(b - a):
                         n, s = trees.weight[a + v], total[o, v]
                         value[o, v] = best_value(
@@ -346,7 +430,9 @@ def sweep_subtrees(codes, row_weight, trees, nodes, inside, cut, price, order, l
                 cut.absent_down_to[i] = AHEAD * price.alpha if room >= 0.0 else np.inf
                 cut.absent_until[i] = cut.moved[0] + np.sqrt(LOOSENED * max(room, 0.0))
         if gain > price.min_gain:
+            present -= cut.depth[i] > 0
             _change(codes, row_weight, trees, price, cut, i, keep, value, level, by_leaf)
+            present += cut.depth[i] > 0
             changed += 1
     return changed, looked
 

@@ -27,6 +27,7 @@ class Polisher:
         self._rule, self._options, self._max_trees = rule, options, max_trees
         weighs = options.polish in ("ridge", "subset")
         self._equations = TreeEquations(rule.problem) if weighs else None
+        self._shrinkage = rule.problem.curvature * float(options.shrinkages[0])
 
     def polish(self, point: Point) -> Point:
         """Return the point with other weights or leaf values, if it is to be polished."""
@@ -34,8 +35,7 @@ class Polisher:
         if self._equations is None:
             if options.polish != "leaf":
                 return point
-            shrinkage = float(options.shrinkages[0])
-            polished = refit_leaves(self._rule.problem, point, shrinkage)
+            polished = refit_leaves(self._rule.problem, point, self._shrinkage)
         elif options.polish == "ridge":
             polished = ridge_weights(self._equations, point, options.alpha2)
         else:

@@ -43,7 +43,7 @@ def read_trees(forest: "Forest", weight: NDArray[np.float64]) -> Trees:
 
 
 def _added(forest: "Forest", value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what nodes add if they have some values: shape (n_outputs, n_nodes)."""
+    """Return what nodes add if they have some values: shape (columns of values, n_nodes)."""
     sizes = np.diff(forest.offsets)
     added = np.array(value.T, order="C")
     added -= np.repeat(forest.value[forest.offsets[:-1]], sizes, axis=0).T
@@ -55,7 +55,8 @@ def _bounds(forest: "Forest") -> tuple[NDArray[np.float64], NDArray[np.float64]]
     """Return what nodes may add at least and at most, empty arrays if that is anything."""
     boxes = node_boxes(forest)
     if boxes is None:
-        return seal(np.empty((forest.n_outputs, 0))), seal(np.empty((forest.n_outputs, 0)))
+        columns = forest.value.shape[1]
+        return seal(np.empty((columns, 0))), seal(np.empty((columns, 0)))
     with np.errstate(invalid="ignore"):  # a scale of 0 leaves nothing of what has no end
         low, high = (_added(forest, bound) for bound in boxes)
     low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)

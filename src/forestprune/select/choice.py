@@ -82,7 +82,7 @@ def _too_small(
     highest = float(validation.scores[allowed].max())
     within = f" within {budget.named}" if budget else ""
     message = (
-        f"No model{within} comes within {asked} of the full model's validation R squared, "
+        f"No model{within} comes within {asked} of the full model's validation {validation.name}, "
         f"{validation.full:.4g}. The best that was found{within} has {highest:.4g}, which needs "
         f"{named('tolerance', f'{validation.full - highest:.2g}')} or more."
     )

@@ -17,6 +17,7 @@ from forestprune.select.budget import Budget, check_quality
 from forestprune.select.ending import Ending, Falling
 from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.routed import HeldOut, RoutedRows
+from forestprune.select.scoring import Scoring, check_scoring
 from forestprune.select.solver import Solver, rule_for
 from forestprune.select.validation import Scorer, Validation, ValidationScore, validate
 from forestprune.solve.costs import cut_weighting
@@ -93,6 +94,9 @@ class Wanted:
                 "{tolerance} and {one_standard_error} need validation rows, which the forest is "
                 "not pruned with: give {X_val} and {y_val}."
             )
+        check_scoring(options.scoring)
+        if options.scoring is not None and rows is None:
+            raise OptionError("{scoring} needs validation rows: give {X_val} and {y_val}.")
         several = options.shrinkage is not None and len(options.shrinkages) > 1
         if several and rows is None:
             one = "with {alpha}, give one number"
@@ -118,6 +122,13 @@ def open_model(
     if options.polish == "subset":
         other = "Use {polish='ridge'} or {polish='leaf'}."
         require_no_constraint(source.forest, "{polish='subset'}", other)
+    if source.forest.averages_distributions and (options.polish or options.joint):
+        name = "polish" if options.polish else "joint"
+        raise OptionError(
+            f"{named(name, repr(getattr(options, name)))} could make anything of the leaves, but "
+            "this model averages distributions over classes, and its leaves must stay such. Leave "
+            "it out: with {rule='subtree'} leaves are refitted as they are chosen."
+        )
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)
@@ -182,6 +193,7 @@ class _Search:
         options: Options,
     ) -> None:
         self._source, self._rows, self._wanted = source, validation_rows, wanted
+        self._scoring = options.scoring
         budget = wanted.budget
         # What is polished to a few trees, or may keep a few only, can be smaller further on.
         grows = budget.max_trees is None and options.polish != "subset"
@@ -194,7 +206,8 @@ class _Search:
     def look(self, solver: Solver) -> None:
         """Find the points of a path, and points beside it."""
         wanted, budget, source, rows = self._wanted, self._wanted.budget, self._source, self._rows
-        scorer = None if rows is None or solver.rule.searches else Scorer(rows)
+        scoring = solver.options.scoring
+        scorer = None if rows is None or solver.rule.searches else Scorer(rows, scoring)
         grid = solver.grid(wanted.n_alphas)
         ending = Ending(
             n_grid=grid.size,
@@ -207,7 +220,9 @@ class _Search:
             hasty=True,
         )
         found = solver.path(Falling(grid), ending)
-        known = [] if rows is None else [scorer.validation() if scorer else validate(rows, found)]
+        known = []
+        if rows is not None:
+            known = [scorer.validation() if scorer else validate(rows, found, scoring)]
         further: list[Point] = []
         if scorer is not None and wanted.good is not None and wanted.good(known[0].at(-1)):
             further, scores = self._smaller(solver, found, scorer, wanted.good)
@@ -217,7 +232,7 @@ class _Search:
             chosen = path.choose(budget, None, False, path.validation)
             beside = _further_points(path, chosen, budget, solver)
             if beside and rows is not None:
-                beside, scores = _no_better_than_next(path, chosen, budget, rows, beside)
+                beside, scores = _no_better_than_next(path, chosen, budget, rows, beside, scoring)
                 known.append(scores)
             further += beside
         self._candidates += found + further
@@ -261,7 +276,8 @@ class _Search:
         rows, parts = self._rows, list(self._known)
         points = self._candidates + self._full
         for more in (self._full, self._beyond):
-            parts += [validate(rows, more)] if more and rows is not None else []
+            if more and rows is not None:
+                parts.append(validate(rows, more, self._scoring))
         n_candidates, points = len(points), points + self._beyond
         validation = Validation.joined(parts) if parts else None
         path = PruningPath(self._source, tuple(points), validation)
@@ -298,7 +314,9 @@ def whole_path(
     """
     grid = solver.grid(n_alphas)
     scored = validation_rows is not None and not solver.rule.searches
-    scorer = Scorer(validation_rows) if scored and validation_rows is not None else None
+    scorer = None
+    if scored and validation_rows is not None:
+        scorer = Scorer(validation_rows, solver.options.scoring)
     points = solver.path(Falling(grid), _unhurried(solver, grid, scorer))
     return points, _full_model(solver, points)
 
@@ -350,7 +368,12 @@ def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solv
 
 
 def _no_better_than_next(
-    path: PruningPath, chosen: int, budget: Budget, rows: RoutedRows, further: list[Point]
+    path: PruningPath,
+    chosen: int,
+    budget: Budget,
+    rows: RoutedRows,
+    further: list[Point],
+    scoring: Scoring,
 ) -> tuple[list[Point], Validation]:
     """Return what is not better on validation rows than the next point of the path, and its scores.
 
@@ -358,11 +381,15 @@ def _no_better_than_next(
     than both owes that to chance, and a larger budget, which takes the larger of the two, would
     seem to be worse.
     """
-    scores = validate(rows, further)
+    scores = validate(rows, further, scoring)
     if budget.max_trees is not None or path.validation is None:
         return further, scores
     some = np.flatnonzero(scores.scores <= path.validation.scores[chosen + 1])
     return [further[i] for i in some], scores.take(some)
+
+
+def _unit(path: PruningPath) -> str:
+    return "R squared" if path.validation is None else path.validation.name
 
 
 def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
@@ -373,7 +400,7 @@ def _why_constant(path: PruningPath, wanted: Wanted, options: Options) -> str:
     if wanted.tolerance is not None:
         return (
             f"A constant comes within {named('tolerance', wanted.tolerance)} of the full model: no "
-            "tree is left. Give less; it is in units of R squared, so 0.01 loses 0.01 of it."
+            f"tree is left. Give less; it is in units of {_unit(path)}, so 0.01 loses 0.01 of it."
         )
     if wanted.one_standard_error:
         return (

@@ -8,21 +8,33 @@ from forestprune.select.validation import ValidationScore
 if TYPE_CHECKING:
     from forestprune.select.pruned import PrunedForest
 
-_OWN = "of the model's own raw prediction"
+_OWN = "of the model's own prediction"
+
+LABELS = {
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "log_loss": "log-loss",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "area under ROC",
+}
+"""What metrics are called where they are shown."""
 
 
 def score_words(found: ValidationScore | None) -> str:
     """Return how a model does on validation rows, with the full model's figures in brackets."""
     if found is None:
         return ""
-    words = "validation R squared" if found.of_target else f"validation R squared {_OWN}"
+    words = f"validation {found.name}" if found.of_target else f"validation {found.name} {_OWN}"
     words += f" {found.score:.4f} ± {found.standard_error:.4f}"
     if not found.of_target:
         return f"{words}, {found.n_rows:,} rows"
-    return (
-        f"{words} (full {found.full_score:.4f}), RMSE {found.rmse:.4g} (full "
-        f"{found.full_rmse:.4g}), {found.n_rows:,} rows"
-    )
+    words += f" (full {found.full_score:.4f})"
+    for name in ("rmse", "accuracy"):
+        if name in found.metrics and name != found.name:
+            before, after = found.full_metrics[name], found.metrics[name]
+            words += f", {LABELS[name]} {after:.4g} (full {before:.4g})"
+    return f"{words}, {found.n_rows:,} rows"
 
 
 def html_table(small: "PrunedForest") -> str:
@@ -36,20 +48,19 @@ def html_table(small: "PrunedForest") -> str:
     ]
     if found is None:
         note = (
-            f"R squared on the rows it was pruned with, which flatters: {1.0 - small.loss:.4f}. "
+            f"Share of the loss explained on the rows it was pruned with, which flatters: "
+            f"{1.0 - small.loss:.4f}. "
             "There were no validation rows."
         )
     else:
         own = "" if found.of_target else f" {_OWN}"
         error = f"{found.score:.4f} ± {found.standard_error:.4f}"
-        lines.append((f"R squared{own}", f"{found.full_score:.4f}", error, ""))
-        for label, before, after in (
-            ("RMSE", found.full_rmse, found.rmse),
-            ("MAE", found.full_mae, found.mae),
-        ):
-            if before is not None and after is not None:
-                lines.append((label, f"{before:.4g}", f"{after:.4g}", ""))
-        units = ", RMSE and MAE in units of the target" if found.of_target else ""
+        lines.append((f"{found.name}{own}", f"{found.full_score:.4f}", error, ""))
+        for name, after in found.metrics.items():
+            if name != found.name:
+                before = found.full_metrics[name]
+                lines.append((LABELS.get(name, name), f"{before:.4g}", f"{after:.4g}", ""))
+        units = ", RMSE and MAE in units of the target" if "rmse" in found.metrics else ""
         note = f"On {found.n_rows:,} validation rows; ± one standard error{units}."
     heading = "".join(
         f'<th style="text-align: {side}">{escape(text)}</th>'

@@ -20,6 +20,7 @@ from forestprune.select.ending import may_pay
 from forestprune.select.path_file import read_path, write_path
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import RoutedRows
+from forestprune.select.scoring import Scoring, check_scoring
 from forestprune.select.validation import Validation, validate
 from forestprune.solve.point import Point
 
@@ -70,7 +71,7 @@ class PruningPath:
 
     @property
     def losses(self) -> NDArray[np.float64]:
-        """Mean squared error over var(y) of each point, on the rows it was pruned with."""
+        """Loss of each point over that of the best constant, on the rows it was pruned with."""
         return self._column("loss")
 
     @property
@@ -129,16 +130,22 @@ class PruningPath:
         return (self[index] for index in range(len(self)))
 
     def score(
-        self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        scoring: Scoring = None,
     ) -> NDArray[np.float64]:
-        """Return R squared of every point on the rows of `X`.
+        """Return the score of every point on the rows of `X`.
 
-        Without `y`, what the original says is taken for it.
+        That is the share of the loss explained, R squared for squared error, or what `scoring`
+        says: see :class:`forestprune.Options`. Without `y`, what the original says is taken for it.
 
         Rows are sent down the trees once for the whole path; from one point to the next only trees
         that differ are gone through.
         """
-        return self.validate(X, y, sample_weight=sample_weight).scores
+        return self.validate(X, y, sample_weight=sample_weight, scoring=scoring).scores
 
     def validate(
         self,
@@ -146,14 +153,16 @@ class PruningPath:
         y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        scoring: Scoring = None,
         n_jobs: int | None = None,
     ) -> Validation:
         """Return the scores of every point and of the full model on the rows of `X`.
 
-        Without `y`, what the original says is taken for it.
+        See :meth:`score`.
         """
+        check_scoring(scoring)
         rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs)
-        return validate(rows, self.points)
+        return validate(rows, self.points, scoring)
 
     def select(
         self,
@@ -166,6 +175,7 @@ class PruningPath:
         tolerance: float | None = None,
         confidence: float | None = None,
         one_standard_error: bool = False,
+        scoring: Scoring = None,
         X: Any = None,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -181,14 +191,18 @@ class PruningPath:
         format : str or None
             The ending of that file, such as "json"; None takes that which the path was made for.
         tolerance : float or None
-            Take the smallest model whose R squared on validation rows is at most this much below
-            that of the full model: the paper's phi.
+            Take the smallest model whose score on validation rows is at most this much below that
+            of the full model: the paper's phi. The score is the share of the loss explained, R
+            squared for squared error, or what `scoring` says.
         confidence : float or None
             How sure validation rows must make that `tolerance` is kept to, such as 0.95: see
             :class:`forestprune.Options`. None takes the loss as measured.
         one_standard_error : bool
             Take the smallest model that is at most one standard error worse, on validation rows,
             than the best.
+        scoring : str, callable or None
+            What the rows of `X` choose by: see :class:`forestprune.Options`. Without them, models
+            were scored when the path was made.
         X, y, sample_weight
             Validation rows, `y` as for :meth:`score`. By default those that the path was made
             with. Without any, the best within a budget is the one with the least error on the rows
@@ -206,7 +220,12 @@ class PruningPath:
         if X is not None or y is not None or sample_weight is not None:
             if X is None:
                 raise OptionError("{X} must be given with {y} and {sample_weight}.")
-            validation = self.validate(X, y, sample_weight=sample_weight)
+            validation = self.validate(X, y, sample_weight=sample_weight, scoring=scoring)
+        elif scoring is not None:
+            raise OptionError(
+                "{scoring} needs the validation rows again: give {X} and {y} to select(), or "
+                "{scoring} when the path is made."
+            )
         path = self
         if format is not None or validation is not self.validation:
             path = PruningPath(self.source.written_as(format), self.points, validation)
@@ -240,19 +259,20 @@ class PruningPath:
         }
         validation = self.validation
         if validation is not None:
-            columns["r_squared"] = validation.scores
+            columns[validation.name.lower().replace(" ", "_")] = validation.scores
             columns["standard_error"] = validation.standard_errors
-            if validation.rmse is not None and validation.mae is not None:
-                columns |= {"rmse": validation.rmse, "mae": validation.mae}
+            columns |= {n: column for n, column in validation.metrics.items() if n not in columns}
         return columns
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each point, as a pandas DataFrame.
 
         Its columns: `alpha`; `shrinkage`, if there are several to choose from; `nodes`, `trees`
-        and `max_depth`; `loss`, the mean squared error over var(y) on the rows to prune with, and
-        `objective`. With validation rows `r_squared` on them and its `standard_error`; with a
-        target `rmse` and `mae`, in its units.
+        and `max_depth`; `loss`, that of the model over that of the best constant on the rows to
+        prune with, and `objective`. With validation rows the score on them, as `r_squared`,
+        `d_squared` or by the name of `scoring`, and its `standard_error`; with a target `rmse` and
+        `mae`, in its units, or for classes `log_loss`, `accuracy`, `balanced_accuracy` and
+        `roc_auc`.
 
         Examples
         --------

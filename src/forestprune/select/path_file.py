@@ -50,14 +50,17 @@ def write_path(
     arrays = {f"forest/{name}": array for name, array in forest.items()}
     arrays |= {name: np.array([getattr(p, name) for p in points]) for name in _COLUMNS}
     values = [point.values for point in points if point.values is not None]
-    empty = np.empty((source.forest.n_outputs, 0))
+    empty = np.empty((source.forest.value.shape[1], 0))
     arrays["values"] = np.concatenate([empty, *values], axis=1)
     arrays["refitted"] = np.array([point.values is not None for point in points])
     if any(point.levels is not None for point in points):
         arrays["levels"] = np.array([levels_of(source.forest, point) for point in points])
     if validation is not None:
-        known = {key: entry for key, entry in vars(validation).items() if entry is not None}
-        arrays |= {f"validation/{key}": np.array(entry) for key, entry in known.items()}
+        numbers = (*_SCORES, "full", "n_rows")
+        arrays |= {f"validation/{key}": np.array(getattr(validation, key)) for key in numbers}
+        for name, column in validation.metrics.items():
+            arrays[f"validation/points {name}"] = column
+            arrays[f"validation/full {name}"] = np.array(validation.full_metrics[name])
     reports = [point.report for point in points]
     metadata = {
         "forest": about,
@@ -65,6 +68,7 @@ def write_path(
         "max_depth": source.max_depth,
         "ending": source.ending,
         "index": index,
+        "scored_by": None if validation is None else validation.name,
     }
     write_archive(path, arrays, metadata)
 
@@ -92,7 +96,8 @@ def points_of(
         if "levels" in groups[""] and is_symmetric(source.forest):
             source = source.by_levels()
         points = _points(source.forest, groups[""], metadata["reports"])
-        validation = _validation(groups["validation"], len(points))
+        scored_by = metadata.get("scored_by", "R squared")
+        validation = _validation(groups["validation"], len(points), scored_by)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise InvalidForestError(
             f"{os.fspath(path)} does not hold a pruning path, or not all of one ({error})."
@@ -144,7 +149,7 @@ def _points(
         n_leaves = int((counts + (counts > 0)).sum()) if refitted[i] else 0
         numbers = {name: columns[name][i].item() for name in _NUMBERS}
         mine = seal(np.array(values[:, used : used + n_leaves], dtype=np.float64))
-        if mine.shape != (forest.n_outputs, n_leaves):
+        if mine.shape != (forest.value.shape[1], n_leaves):
             raise ValueError("there must be one value for each leaf and output")
         used += n_leaves
         points.append(
@@ -189,16 +194,24 @@ def _check_levels(
         raise ValueError("where leaves have no values, the first levels must be kept")
 
 
-_SCORES, _UNITS = ("scores", "standard_errors", "shortfall_errors"), ("rmse", "mae")
+_SCORES = ("scores", "standard_errors", "shortfall_errors")
 
 
-def _validation(arrays: dict[str, NDArray[Any]], n_points: int) -> Validation | None:
+def _validation(
+    arrays: dict[str, NDArray[Any]], n_points: int, scored_by: Any
+) -> Validation | None:
     if not arrays:
         return None
-    labelled = "rmse" in arrays
-    columns = (*_SCORES, *(_UNITS if labelled else ()))
-    numbers = ("full", *(("full_rmse", "full_mae") if labelled else ()))
-    shapes = dict.fromkeys(columns, (n_points,)) | dict.fromkeys(numbers, ())
+    for name in ("rmse", "mae"):  # as older versions called them
+        if name in arrays:
+            arrays[f"points {name}"] = arrays.pop(name)
+            arrays[f"full {name}"] = arrays.pop(f"full_{name}")
+    metrics = [name.removeprefix("points ") for name in arrays if name.startswith("points ")]
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_SCORES, (n_points,))
+    shapes |= {f"points {name}": (n_points,) for name in metrics}
+    shapes |= dict.fromkeys(["full", *(f"full {name}" for name in metrics)], ())
+    if not isinstance(scored_by, str):
+        raise TypeError("what validation rows were scored by must have a name")
     for name, shape in shapes.items():
         array = arrays[name]
         if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
@@ -206,8 +219,12 @@ def _validation(arrays: dict[str, NDArray[Any]], n_points: int) -> Validation | 
     n_rows = arrays["n_rows"]
     if n_rows.shape != () or n_rows.dtype.kind not in "iu" or n_rows < 0:
         raise ValueError("the number of validation rows must be a whole number")
-    known: dict[str, Any] = {name: arrays[name] for name in columns}
-    known |= {name: float(arrays[name]) for name in numbers}
-    if not labelled:
-        known |= dict.fromkeys((*_UNITS, "full_rmse", "full_mae"))
-    return Validation(**known, n_rows=int(n_rows))
+    known: dict[str, Any] = {name: arrays[name] for name in _SCORES}
+    return Validation(
+        **known,
+        full=float(arrays["full"]),
+        n_rows=int(n_rows),
+        metrics={name: arrays[f"points {name}"] for name in metrics},
+        full_metrics={name: float(arrays[f"full {name}"]) for name in metrics},
+        name=scored_by,
+    )

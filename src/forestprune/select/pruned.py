@@ -14,8 +14,10 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.forest import registry
+from forestprune.forest import registry, response
 from forestprune.forest.build import average_of_leaves
+from forestprune.forest.classes import labels_of
+from forestprune.forest.cutting import sum_of_roots
 from forestprune.forest.forest import Forest
 from forestprune.forest.symmetric import with_levels_first
 from forestprune.interop.source import Source
@@ -53,7 +55,7 @@ class PrunedForest:
     objective : float
         What was minimised, at these depths and weights: see :func:`forestprune.prune`.
     loss : float
-        Mean squared error over var(y), on the rows that the forest was pruned with.
+        That of the model over that of the best constant, on the rows that it was pruned with.
     n_iter : int
         Sweeps over all trees that it took.
     full : ForestSize
@@ -143,12 +145,35 @@ class PrunedForest:
         is_forest = self.forest.origin is None or self.ending == ".npz"
         return file_size(self.forest if is_forest else self.to_native(), self.ending)
 
-    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return what the trees add up to for the rows of `X`.
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return what ``to_native().predict(X)`` returns: labels, or values through the link.
 
-        For models with a link function that is not what ``to_native().predict(X)`` returns, which
-        has gone through it. If the model was a pipeline, `X` is what the pipeline takes.
+        If the model was a pipeline, `X` is what the pipeline takes.
         """
+        return response.predicted(self.forest.origin, self._raw(X, n_jobs))
+
+    def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the probability of each class, in the order of `classes_`; for classifiers."""
+        response.require_classes(self.forest.origin, "Probabilities")
+        return response.probabilities(self.forest.origin, self._raw(X, n_jobs))
+
+    def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return what the trees add up to: of two classes one number a row, about the second.
+
+        That are log-odds where classes were boosted, and probabilities where trees average these.
+        For other models than classifiers, what `predict` says before it goes through the link.
+        """
+        return self._raw(X, n_jobs)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels of a classifier."""
+        origin = self.forest.origin
+        if origin is None or not origin.classes:
+            raise AttributeError("This model is no classifier, so it has no classes.")
+        return labels_of(origin)
+
+    def _raw(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         rows = X if self.source is None else self.source.transform(X)
         return self.forest.predict(rows, n_jobs=n_jobs)
 
@@ -344,8 +369,8 @@ def _kept(forest: Forest, point: Point) -> Forest:
         fitted = replace(kept, value=value[mask], scale=weights, base=point.intercept)
         return average_of_leaves(fitted)
     # What roots lose or gain by their trees' weights is in the intercept already.
-    before = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
+    everything = np.ones(forest.n_trees, np.bool_)
+    before = forest.base + sum_of_roots(forest, everything)
     scale = kept.scale * weights
-    roots = kept.value[kept.offsets[:-1]]
-    base = kept.base + (point.intercept - before) + (kept.scale - scale) @ roots
-    return replace(kept, scale=scale, base=base)
+    lost = sum_of_roots(replace(kept, scale=kept.scale - scale), everything)
+    return replace(kept, scale=scale, base=kept.base + (point.intercept - before) + lost)

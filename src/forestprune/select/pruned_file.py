@@ -1,7 +1,7 @@
 """Pruned models in files: the small forest and what is known of it, as arrays that run no code."""
 
 import os
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -123,16 +123,18 @@ def _pruned(arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Pruned
 def _validation(known: dict[str, Any] | None) -> ValidationScore | None:
     if known is None:
         return None
-    units = {"rmse", "full_rmse", "mae", "full_mae"}
-    absent = {name for name in units if known[name] is None}
-    if absent and absent != units:
-        raise ValueError("validation must have all errors in units of the target, or none")
-    checked: dict[str, Any] = {
-        each.name: None if each.name in absent else _finite(known[each.name], each.name)
-        for each in fields(ValidationScore)
-        if each.name != "n_rows"
+    numbers = ("score", "full_score", "standard_error", "shortfall_error")
+    checked: dict[str, Any] = {name: _finite(known[name], name) for name in numbers}
+    checked |= {
+        group: {str(name): _finite(known[group][name], name) for name in known[group]}
+        for group in ("metrics", "full_metrics")
     }
-    return ValidationScore(**checked, n_rows=_whole(known["n_rows"], "n_rows"))
+    if checked["metrics"].keys() != checked["full_metrics"].keys():
+        raise ValueError("validation must have the same figures of both models")
+    if not isinstance(known["name"], str):
+        raise TypeError("what validation rows were scored by must have a name")
+    n_rows = _whole(known["n_rows"], "n_rows")
+    return ValidationScore(**checked, n_rows=n_rows, name=known["name"])
 
 
 def _finite(number: Any, name: str) -> float:

@@ -1,6 +1,6 @@
 """Rows that are routed down a model's trees, once for all that is done with them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.exceptions import OptionError
+from forestprune.forest.classes import class_numbers, labels_of, row_weights
+from forestprune.forest.origin import Origin
 from forestprune.interop.source import Source
+from forestprune.loss import Loss, SquaredError, loss_for
 from forestprune.rows.encoding import Encoding, checked_weights, encode
 from forestprune.solve.contributions import predict_codes
 from forestprune.solve.problem import Problem, checked_target, pose
@@ -23,12 +26,21 @@ class RoutedRows:
     source : Source
     encoding : Encoding
     target : float64 array of shape (n_outputs, m)
-        y, or what the original model says.
+        y, or what the original model says. Of classes 1 for that of the row, 0 for others; of two
+        there is one output, about the second.
     sample_weight : float64 array of shape (m,), or None
+        Weights in the loss: those given, times that of the row's class if the model was trained
+        with such.
     original : float64 array of shape (n_outputs, m), or None
         What the original model predicts, if the source is not just that; else its codes tell.
     labelled : bool
         Whether `target` is y.
+    loss : Loss
+        What predictions are judged by.
+    plain_weight : float64 array of shape (m,), or None
+        The weights given.
+    numbers : int64 array of shape (m,), or None
+        The number of each row's class, if y is one.
     """
 
     source: Source
@@ -37,6 +49,9 @@ class RoutedRows:
     sample_weight: NDArray[np.float64] | None = None
     original: NDArray[np.float64] | None = None
     labelled: bool = True
+    loss: Loss = field(default_factory=SquaredError)
+    plain_weight: NDArray[np.float64] | None = None
+    numbers: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -48,20 +63,48 @@ class RoutedRows:
         n_jobs: int | None = None,
     ) -> "RoutedRows":
         """Send the rows of `X`, which the pipeline of a source takes, down its trees."""
-        source.forest.require_joint_outputs("Pruning")
-        source.check_target(y)
+        origin = source.original.origin
+        loss = loss_for(origin, labelled=y is not None)
+        if loss is None:
+            raise ValueError(_incomparable(origin))
         rows = source.transform(X)
         encoding = encode(source.forest, rows, n_jobs=n_jobs)
         n_rows, outputs, original = encoding.n_rows, source.forest.n_outputs, None
         weights = None if sample_weight is None else checked_weights(sample_weight, n_rows)
+        plain_weight, numbers = weights, None
         if source.uncut is not None:
             predicted = source.original.predict(rows, n_jobs=n_jobs)
             original = np.ascontiguousarray(np.reshape(predicted, (n_rows, outputs)).T)
-        if y is not None:
-            target = checked_target(y, n_rows, outputs)
+        if y is None:
+            target = loss.response(predict_codes(encoding) if original is None else original)
+        elif origin is not None and origin.classes:
+            numbers = class_numbers(origin, y, n_rows)
+            weights = _times(weights, row_weights(origin, numbers))
+            target = _one_hot(numbers, outputs)
         else:
-            target = predict_codes(encoding) if original is None else original
-        return cls(source, encoding, target, weights, original, labelled=y is not None)
+            target = checked_target(y, n_rows, outputs)
+        loss.check_target(target)
+        labelled = y is not None
+        return cls(
+            source, encoding, target, weights, original, labelled, loss, plain_weight, numbers
+        )
+
+    @property
+    def origin(self) -> Origin | None:
+        """What is known of the original model."""
+        return self.source.original.origin
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether the model tells classes apart."""
+        return self.origin is not None and bool(self.origin.classes)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """What was given as y: labels of classes, or numbers."""
+        if self.numbers is not None and self.origin is not None:
+            return labels_of(self.origin)[self.numbers]
+        return self.target[0] if len(self.target) == 1 else self.target.T
 
     @cached_property
     def full(self) -> NDArray[np.float64]:
@@ -76,12 +119,19 @@ class RoutedRows:
             target=self.target[:, rows],
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
             original=None if self.original is None else self.original[:, rows],
+            plain_weight=None if self.plain_weight is None else self.plain_weight[rows],
+            numbers=None if self.numbers is None else self.numbers[rows],
         )
 
     def problem(self, n_jobs: int | None) -> Problem:
         """Return the problem of pruning with these rows."""
-        weights = self.sample_weight
-        return pose(self.encoding, self.target.T, sample_weight=weights, n_jobs=n_jobs)
+        return pose(
+            self.encoding,
+            self.target.T,
+            sample_weight=self.sample_weight,
+            n_jobs=n_jobs,
+            loss=self.loss,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +168,34 @@ class HeldOut:
         except (TypeError, ValueError) as error:
             error.add_note("X and y are those of validation here: X_val and y_val.")
             raise
+
+
+def _one_hot(numbers: NDArray[np.int64], outputs: int) -> NDArray[np.float64]:
+    """Return 1 for the class of each row and 0 for others, (n_outputs, m); see `RoutedRows`."""
+    if outputs == 1:
+        return (numbers == 1).astype(np.float64)[np.newaxis]
+    return np.asarray(np.arange(outputs)[:, np.newaxis] == numbers, dtype=np.float64)
+
+
+def _times(
+    weights: NDArray[np.float64] | None, others: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """Return the product of weights of rows, of which None means 1."""
+    if weights is None or others is None:
+        return others if weights is None else weights
+    product: NDArray[np.float64] = weights * others
+    return product
+
+
+def _incomparable(origin: Origin | None) -> str:
+    """Return why a model is pruned without y only."""
+    name = "model" if origin is None else origin.model_class
+    what = "what they do" if origin is None else origin.predicts
+    return (
+        f"The trees of this {name} add up to {what}, which cannot be compared with y: the loss it "
+        "was trained for is not known here. Leave y out: then what the model itself says is kept "
+        "to."
+    )
 
 
 def checked_alphas(alphas: ArrayLike) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from forestprune.polish.polisher import Polisher
 from forestprune.select.ending import LEAST, Falling
 from forestprune.solve.contributions import predict_codes
 from forestprune.solve.descent import Descent
+from forestprune.solve.expanded import ExpandedRule
 from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.oblivious import ObliviousRule
 from forestprune.solve.point import Point, pack_splits
@@ -70,7 +71,7 @@ class Solver:
     ) -> None:
         self.problem = problem
         self.options = options
-        self.rule: Rule = rule_for(problem.encoding.forest, options)(problem, options)
+        self.rule = _rule(problem, options)
         self._descent = Descent(self.rule)
         self._polisher = Polisher(self.rule, options, max_trees)
         self._about = about or {}
@@ -184,10 +185,7 @@ class Solver:
     def full(self) -> Point:
         """Return the full model as a point, with its loss and objective."""
         problem, full = self.problem, everything(self.problem)
-        residual = problem.target - predict_codes(problem.encoding)
-        if problem.row_weight.size:
-            residual *= problem.row_weight
-        full = replace(full, loss=problem.unexplained(residual))
+        full = replace(full, loss=problem.unexplained_by(predict_codes(problem.encoding)))
         return replace(full, objective=self.rule.priced(full))
 
     def _finished(self, point: Point) -> Point:
@@ -210,6 +208,15 @@ class Solver:
                 ConvergenceWarning,
             )
         return point
+
+
+def _rule(problem: Problem, options: Options) -> Rule:
+    """Return the rule for a problem: of squared error as it is, of other losses by expansions."""
+    forest = problem.encoding.forest
+    kind = rule_for(forest, options)
+    if problem.loss.quadratic and not forest.tree_output.size:
+        return kind(problem, options)
+    return ExpandedRule(problem, options, kind)
 
 
 def everything(problem: Problem) -> Point:

@@ -1,16 +1,16 @@
 """How the points of a path do on rows that they were not pruned with."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest.checks import seal
-from forestprune.loss import Yardstick
 from forestprune.rows.trees import read_trees
 from forestprune.select.routed import RoutedRows
+from forestprune.select.scoring import Scoring, judge_for
 from forestprune.solve.contributions import Predictions
 from forestprune.solve.point import Point
 from forestprune.system.progress import track
@@ -25,29 +25,32 @@ class ValidationScore:
     Attributes
     ----------
     score, full_score : float
-        R squared of the pruned and of the full model; of several outputs together, weighted by
-        their variance.
+        Of the pruned and of the full model: the share of the loss that is explained, which for
+        squared error is R squared, or what `scoring` asked for. The greater the better.
     standard_error : float
-        That of `score`, from the scatter of the squared errors over rows or folds.
+        That of `score`, from the scatter of the losses over rows or folds, or by a bootstrap.
     shortfall_error : float
         Standard error of `shortfall`: much smaller than that of the scores, since both models are
         wrong about the same rows.
-    rmse, full_rmse, mae, full_mae : float or None
-        Root of the mean squared error and mean absolute error, in the units of the target. None
-        if there was no target, and predictions are compared with the full model's own.
     n_rows : int
         How many rows there were.
+    metrics, full_metrics : dict of str to float
+        Other figures of both. Of numbers "rmse" and "mae", the root of the mean squared error and
+        the mean absolute error, in the units of the target; of classes "log_loss", "accuracy",
+        "balanced_accuracy" and "roc_auc". Empty if there was no target, and predictions are
+        compared with the full model's own.
+    name : str
+        What the score is: "R squared", "D squared", or the name of a scorer.
     """
 
     score: float
     full_score: float
     standard_error: float
     shortfall_error: float
-    rmse: float | None
-    full_rmse: float | None
-    mae: float | None
-    full_mae: float | None
     n_rows: int
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    full_metrics: Mapping[str, float] = field(default_factory=dict)
+    name: str = "R squared"
 
     @property
     def shortfall(self) -> float:
@@ -56,8 +59,28 @@ class ValidationScore:
 
     @property
     def of_target(self) -> bool:
-        """Whether rows had a target; else R squared is that of the model's own raw prediction."""
-        return self.rmse is not None
+        """Whether rows had a target; else predictions are compared with the full model's own."""
+        return bool(self.metrics)
+
+    @property
+    def rmse(self) -> float | None:
+        """Root of the mean squared error, in the units of the target; None for classes."""
+        return self.metrics.get("rmse")
+
+    @property
+    def full_rmse(self) -> float | None:
+        """That of the full model."""
+        return self.full_metrics.get("rmse")
+
+    @property
+    def mae(self) -> float | None:
+        """Mean absolute error, in the units of the target; None for classes."""
+        return self.metrics.get("mae")
+
+    @property
+    def full_mae(self) -> float | None:
+        """That of the full model."""
+        return self.full_metrics.get("mae")
 
     def within(self, tolerance: float, confidence: float | None) -> bool:
         """Tell whether it comes within a tolerance of the full model, if so with confidence."""
@@ -82,37 +105,58 @@ class Validation:
     Attributes
     ----------
     scores : float64 array of shape (n_alphas,)
-        R squared of each point; of several outputs together, weighted by their variance.
+        Of each point: the share of the loss that is explained, which for squared error is R
+        squared, or what `scoring` asked for. The greater the better.
     standard_errors : float64 array of shape (n_alphas,)
-        Standard error of each of these, from the scatter of the squared errors over rows or folds.
+        Standard error of each of these, from the scatter over rows or folds, or by a bootstrap.
     full : float
-        R squared of the original model.
+        That of the original model.
     shortfall_errors : float64 array of shape (n_alphas,)
         Standard error of the difference between `full` and each score, from the scatter of the
-        differences between the squared errors of both models.
-    rmse, mae : float64 arrays of shape (n_alphas,), or None
-        Root of the mean squared error and mean absolute error, in the units of the target. None
-        if there was no target, and predictions are compared with the original model's own.
-    full_rmse, full_mae : float or None
-        Those of the original model.
+        differences between both models.
     n_rows : int
         How many rows there were.
+    metrics : dict of str to float64 array of shape (n_alphas,)
+        Other figures: see :class:`ValidationScore`.
+    full_metrics : dict of str to float
+        Those of the original model.
+    name : str
+        What the score is: "R squared", "D squared", or the name of a scorer.
     """
 
     scores: Floats
     standard_errors: Floats
     full: float
     shortfall_errors: Floats
-    rmse: Floats | None
-    mae: Floats | None
-    full_rmse: float | None
-    full_mae: float | None
     n_rows: int
+    metrics: Mapping[str, Floats] = field(default_factory=dict)
+    full_metrics: Mapping[str, float] = field(default_factory=dict)
+    name: str = "R squared"
 
     @property
     def of_target(self) -> bool:
-        """Whether rows had a target; else R squared is that of the model's own raw prediction."""
-        return self.rmse is not None
+        """Whether rows had a target; else predictions are compared with the full model's own."""
+        return bool(self.full_metrics)
+
+    @property
+    def rmse(self) -> Floats | None:
+        """Root of the mean squared error of each point; None for classes."""
+        return self.metrics.get("rmse")
+
+    @property
+    def mae(self) -> Floats | None:
+        """Mean absolute error of each point; None for classes."""
+        return self.metrics.get("mae")
+
+    @property
+    def full_rmse(self) -> float | None:
+        """Root of the mean squared error of the original model."""
+        return self.full_metrics.get("rmse")
+
+    @property
+    def full_mae(self) -> float | None:
+        """Mean absolute error of the original model."""
+        return self.full_metrics.get("mae")
 
     def within(self, tolerance: float, confidence: float | None) -> NDArray[np.bool_]:
         """Tell which points come within a tolerance of the full model, if so with confidence."""
@@ -126,25 +170,20 @@ class Validation:
             full_score=self.full,
             standard_error=float(self.standard_errors[index]),
             shortfall_error=float(self.shortfall_errors[index]),
-            rmse=None if self.rmse is None else float(self.rmse[index]),
-            full_rmse=self.full_rmse,
-            mae=None if self.mae is None else float(self.mae[index]),
-            full_mae=self.full_mae,
             n_rows=self.n_rows,
+            metrics={name: float(figures[index]) for name, figures in self.metrics.items()},
+            full_metrics=self.full_metrics,
+            name=self.name,
         )
 
     def take(self, points: NDArray[np.int64] | slice) -> "Validation":
         """Return that of some of the points."""
-        return Validation(
-            self.scores[points],
-            self.standard_errors[points],
-            self.full,
-            self.shortfall_errors[points],
-            None if self.rmse is None else self.rmse[points],
-            None if self.mae is None else self.mae[points],
-            self.full_rmse,
-            self.full_mae,
-            self.n_rows,
+        return replace(
+            self,
+            scores=self.scores[points],
+            standard_errors=self.standard_errors[points],
+            shortfall_errors=self.shortfall_errors[points],
+            metrics={name: figures[points] for name, figures in self.metrics.items()},
         )
 
     @classmethod
@@ -155,16 +194,36 @@ class Validation:
         def column(name: str) -> Floats:
             return np.concatenate([getattr(part, name) for part in parts])
 
+        return replace(
+            first,
+            scores=column("scores"),
+            standard_errors=column("standard_errors"),
+            shortfall_errors=column("shortfall_errors"),
+            metrics={
+                name: np.concatenate([part.metrics[name] for part in parts])
+                for name in first.metrics
+            },
+        )
+
+    @classmethod
+    def of(cls, found: Sequence[ValidationScore], full: ValidationScore) -> "Validation":
+        """Return what is known of some points; `full` of the original model."""
+
+        def column(name: str) -> Floats:
+            return np.array([getattr(score, name) for score in found], dtype=np.float64)
+
         return cls(
-            column("scores"),
-            column("standard_errors"),
-            first.full,
-            column("shortfall_errors"),
-            column("rmse") if first.of_target else None,
-            column("mae") if first.of_target else None,
-            first.full_rmse,
-            first.full_mae,
-            first.n_rows,
+            scores=column("score"),
+            standard_errors=column("standard_error"),
+            full=full.full_score,
+            shortfall_errors=column("shortfall_error"),
+            n_rows=full.n_rows,
+            metrics={
+                name: np.array([score.metrics[name] for score in found], dtype=np.float64)
+                for name in full.full_metrics
+            },
+            full_metrics=full.full_metrics,
+            name=full.name,
         )
 
 
@@ -176,12 +235,12 @@ class Scorer:
     Attributes
     ----------
     full : float
-        R squared of the original model.
+        The score of the original model.
     """
 
-    def __init__(self, rows: RoutedRows) -> None:
-        self._yardstick = Yardstick(rows.target, rows.sample_weight)
-        self._full, self._rows = self._yardstick.measure(rows.full), rows
+    def __init__(self, rows: RoutedRows, scoring: Scoring = None) -> None:
+        self._judge, self._rows = judge_for(rows, scoring), rows
+        self._full = self._judge.judge(rows.full)
         trees = read_trees(rows.source.forest, seal(np.empty(0)))
         self._predictions = Predictions(rows.encoding, trees)
         self._found: list[ValidationScore] = []
@@ -190,46 +249,34 @@ class Scorer:
     def add(self, point: Point) -> ValidationScore:
         """Score one more point."""
         self._predictions.move_to(point)
-        values = self._predictions.values + point.intercept[:, np.newaxis]
-        yardstick, full, labelled = self._yardstick, self._full, self._rows.labelled
-        small = yardstick.measure(values)
-        score = ValidationScore(
-            score=small.score,
-            full_score=full.score,
-            standard_error=yardstick.standard_error(small.squares),
-            shortfall_error=yardstick.standard_error(small.squares - full.squares),
-            rmse=small.rmse if labelled else None,
-            full_rmse=full.rmse if labelled else None,
-            mae=small.mae if labelled else None,
-            full_mae=full.mae if labelled else None,
-            n_rows=self._rows.encoding.n_rows,
-        )
+        raw = self._predictions.values + point.intercept[:, np.newaxis]
+        score = self._compared(raw)
         self._found.append(score)
         return score
 
     def validation(self) -> Validation:
         """Return the scores of all points so far."""
-        full, labelled = self._full, self._rows.labelled
+        return Validation.of(self._found, self._compared(self._rows.full))
 
-        def column(name: str) -> Floats:
-            return np.array([getattr(score, name) for score in self._found], dtype=np.float64)
-
-        return Validation(
-            scores=column("score"),
-            standard_errors=column("standard_error"),
-            full=full.score,
-            shortfall_errors=column("shortfall_error"),
-            rmse=column("rmse") if labelled else None,
-            mae=column("mae") if labelled else None,
-            full_rmse=full.rmse if labelled else None,
-            full_mae=full.mae if labelled else None,
+    def _compared(self, raw: Floats) -> ValidationScore:
+        """Return how raw predictions do, and the original model."""
+        judge, full, labelled = self._judge, self._full, self._rows.labelled
+        small = judge.judge(raw)
+        return ValidationScore(
+            score=small.score,
+            full_score=full.score,
+            standard_error=judge.standard_error(small),
+            shortfall_error=judge.standard_error(small, full),
             n_rows=self._rows.encoding.n_rows,
+            metrics=small.metrics if labelled else {},
+            full_metrics=full.metrics if labelled else {},
+            name=judge.name,
         )
 
 
-def validate(rows: RoutedRows, points: Sequence[Point]) -> Validation:
+def validate(rows: RoutedRows, points: Sequence[Point], scoring: Scoring = None) -> Validation:
     """Return the scores of points and of the full model."""
-    scorer = Scorer(rows)
+    scorer = Scorer(rows, scoring)
     for point in track(points, "scoring", len(points)):
         scorer.add(point)
     return scorer.validation()

@@ -28,7 +28,7 @@ class Contributions:
         self._first_split = first_splits(forest.offsets)
         self._first_leaf = first_leaves(forest.offsets)
         self._owner = np.repeat(np.arange(forest.n_trees), np.diff(self._first_leaf))
-        self._table = np.zeros((self._owner.size, forest.n_outputs))
+        self._table = np.zeros((self._owner.size, forest.value.shape[1]))
         self._splits = np.zeros(trees.split.size, np.bool_)
         self._levels = np.zeros(forest.n_trees, np.int64)
         self._weights = np.zeros(forest.n_trees)
@@ -135,7 +135,13 @@ class Predictions(Contributions):
         weights = point.weights if weighted else (point.depths > 0).astype(np.float64)
         trees = self._change(point, weights, self._next)
         kernels.replace_columns(
-            self._codes, trees, self._first_leaf, self._table, self._next, self.values
+            self._codes,
+            trees,
+            self._first_leaf,
+            self._forest.tree_output,
+            self._table,
+            self._next,
+            self.values,
         )
         return trees
 
@@ -149,5 +155,6 @@ def predict_codes(encoding: Encoding) -> NDArray[np.float64]:
     table = np.ascontiguousarray(scale[:, np.newaxis] * forest.value[leaves])
     out = np.repeat(forest.base[:, np.newaxis], encoding.n_rows, axis=1)
     trees = np.arange(forest.n_trees)
-    kernels.replace_columns(encoding.codes, trees, first, np.zeros_like(table), table, out)
+    before, output = np.zeros_like(table), forest.tree_output
+    kernels.replace_columns(encoding.codes, trees, first, output, before, table, out)
     return out

@@ -14,12 +14,12 @@ from forestprune.solve.first_alpha import first_alpha
 from forestprune.solve.levels import leaf_origins, levels_of
 from forestprune.solve.point import Point, pack_splits, splits_within
 from forestprune.solve.problem import Problem
-from forestprune.solve.rule import Order, Rule
+from forestprune.solve.rule import Order, QuadraticRule, distance
 from forestprune.solve.subtrees.tuning import Tuning
 from forestprune.system.threads import Crew
 
 
-class ObliviousRule(Rule):
+class ObliviousRule(QuadraticRule):
     """Any levels of a symmetric tree may be kept, with leaf values refitted or not.
 
     Leaves that differ in levels that are dropped become one. Exact for each tree of up to 10
@@ -186,6 +186,23 @@ class ObliviousRule(Rule):
         costs = self.costs[self.order, point.depths]
         penalty = self.shrinkage * shift
         return self.problem.objective(point.loss, point.alpha, costs, value_penalty=penalty)
+
+    @property
+    def residual(self) -> NDArray[np.float64]:
+        """What is kept leaves unexplained now, times the weights of rows."""
+        return self._cut.residual
+
+    def renew(self, residual: NDArray[np.float64], problem: Problem | None = None) -> None:
+        """Take another residual, and other weights of rows, with what is kept as it is."""
+        cut = self._cut
+        if problem is None:
+            cut.moved[0] += distance(cut.residual, residual, self.problem.row_weight)
+        else:
+            self.problem = problem
+            leaves = np.flatnonzero(problem.encoding.forest.left < 0)
+            self._trees = self._trees._replace(weight=seal(problem.node_weights[leaves]))
+            cut.absent_down_to[:] = np.inf
+        cut.residual[:] = residual
 
     def move_to(self, point: Point) -> None:
         """Keep what `point` keeps; without levels of its own, the first ones of each tree."""

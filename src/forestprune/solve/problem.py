@@ -1,14 +1,15 @@
 """What is minimised: the objective, for one forest and one set of rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.forest.checks import seal
+from forestprune.forest.cutting import sum_of_roots
 from forestprune.kernels.records import Trees
-from forestprune.loss import SquaredError
+from forestprune.loss import Loss, SquaredError
 from forestprune.rows.encoding import Encoding, checked_weights
 from forestprune.rows.trees import read_trees
 
@@ -20,19 +21,20 @@ LAST_DIGITS = 1e-14
 class Problem:
     """The objective that every rule minimises, over what is kept of trees and what that adds.
 
-    With m the weight of all rows, b the intercept and f_i what is kept of tree i, without its root,
-    times its scale and its weight beta_i,
+    With b the intercept, f_i what is kept of tree i, without its root, times its scale and its
+    weight beta_i, and V the loss of the best constant,
 
-        minimise  (1 / m) * || y - b - sum of f_i(x) ||^2 / var(y)
+        minimise  sum over rows of loss(y, b + sum of f_i(x)) / V
                   + (alpha / K) * cost of what is kept
-                  + shrinkage * sum over leaves of (value - original value)^2 / (m * var(y))  refit
-                  + alpha2 * sum of beta_i^2 * || tree i uncut ||^2 / (m * var(y))    joint="ridge"
+                  + c * shrinkage * sum over leaves of (value - original value)^2 / (2 V)     refit
+                  + alpha2 * sum of beta_i^2 * || tree i uncut ||^2 / (2 V)           joint="ridge"
                   + alpha2 * number of trees kept                                    joint="subset"
 
-    Divided by var(y), and with each tree measured against itself, alpha and alpha2 have no unit and
-    do not depend on the forest's scale. The intercept holds the roots: ``b = base + sum of
-    scale_i * value of root i``, so with everything kept the model is the original, and with nothing
-    it is the constant b.
+    where c is the mean Hessian at the best constant, so that shrinkage counts rows whatever the
+    loss. Squared error is taken by half, so that 2 V is m var(y) and c is 1. Divided by V, and with
+    each tree measured against itself, alpha and alpha2 have no unit and do not depend on the
+    forest's scale. The intercept holds the roots: ``b = base + sum of scale_i * value of root i``,
+    so with everything kept the model is the original, and with nothing it is the constant b.
 
     Attributes
     ----------
@@ -43,10 +45,14 @@ class Problem:
     intercept : float64 array of shape (n_outputs,)
         b.
     variation : float
-        ``m * var(y)``, summed over the outputs; m if y is constant but for rounding.
+        Twice the loss of the best constant: for squared error ``m * var(y)``, summed over the
+        outputs. The weight of all rows if that is 0 but for rounding.
     residual : float64 array of shape (n_outputs, m)
-        The negative gradient of the loss at the intercept alone, ``y - b``, times the weight of
-        each row.
+        The negative gradient of the loss at the intercept alone, for squared error ``y - b``,
+        times the weight of each row.
+    loss : Loss
+    curvature : float
+        c.
     n_jobs : int or None
         Threads; None takes every core.
     """
@@ -57,8 +63,9 @@ class Problem:
     intercept: NDArray[np.float64]
     variation: float
     residual: NDArray[np.float64]
-    loss: SquaredError
+    loss: Loss
     n_jobs: int | None = None
+    curvature: float = 1.0
 
     @cached_property
     def row_weight(self) -> NDArray[np.float64]:
@@ -83,11 +90,29 @@ class Problem:
         return self.unexplained(self.residual)
 
     def unexplained(self, residual: NDArray[np.float64]) -> float:
-        """Return the mean loss over that of the best constant; residuals are times row weights.
+        """Return the mean squared error over that of the best constant: 1 minus R squared.
 
-        For squared error that is 1 minus R squared.
+        Of residuals times row weights. For other losses only :meth:`unexplained_by` will do.
         """
-        return self.loss.squares(residual, self.sample_weight) / self.variation
+        return SquaredError().squares(residual, self.sample_weight) / self.variation
+
+    def unexplained_by(self, raw: NDArray[np.float64]) -> float:
+        """Return the mean loss of raw predictions over that of the best constant."""
+        if not self.loss.quadratic:
+            return 2.0 * self.loss.value(self.target, raw, self.sample_weight) / self.variation
+        residual = self.target - raw
+        if self.sample_weight is not None:
+            residual *= self.sample_weight
+        return self.unexplained(residual)
+
+    def reweighted(
+        self, sample_weight: NDArray[np.float64], residual: NDArray[np.float64]
+    ) -> "Problem":
+        """Return the problem with other weights of rows, and the residual that goes with them."""
+        other = replace(self, sample_weight=seal(sample_weight), residual=seal(residual))
+        # What does not depend on them is not worked out again.
+        vars(other)["trees"] = self.trees._replace(weight=other.node_weights)
+        return other
 
     def objective(
         self,
@@ -129,6 +154,7 @@ def pose(
     *,
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
+    loss: Loss | None = None,
 ) -> Problem:
     """Return the problem of pruning the forest of `encoding` for the targets `y`.
 
@@ -140,25 +166,35 @@ def pose(
         Weight of each row, not negative.
     n_jobs : int or None
         Threads; None takes every core.
+    loss : Loss or None
+        None is squared error.
     """
-    forest, loss = encoding.forest, SquaredError()
-    forest.require_joint_outputs("Pruning")
+    forest, loss = encoding.forest, loss or SquaredError()
     weights = None if sample_weight is None else checked_weights(sample_weight, encoding.n_rows)
     target = checked_target(y, encoding.n_rows, forest.n_outputs)
     loss.check_target(target)
-    intercept = forest.base + forest.scale @ forest.value[forest.offsets[:-1]]
+    loss = loss.prepared(target, weights)
+    intercept = forest.base + sum_of_roots(forest, np.ones(forest.n_trees, np.bool_))
     mean = loss.best_constant(target, weights)[:, np.newaxis]
     variation = 2.0 * loss.value(target, mean, weights)
     # Targets that differ by no more than rounding are constant; errors are then taken as they are.
     rows = encoding.n_rows if weights is None else float(weights.sum())
     size = max(float(np.abs(mean).max()), float(np.abs(intercept).max()))
-    if variation <= rows * (1e-15 * size) ** 2:
+    if variation <= rows * (1e-15 * size) ** 2 or variation <= 1e-9 * rows * (not loss.quadratic):
         variation = float(rows)
     residual = -loss.gradient(target, intercept[:, np.newaxis])
     if weights is not None:
         residual *= weights
     return Problem(
-        encoding, seal(target), weights, intercept, variation, seal(residual), loss, n_jobs
+        encoding=encoding,
+        target=seal(target),
+        sample_weight=weights,
+        intercept=intercept,
+        variation=variation,
+        residual=seal(residual),
+        loss=loss,
+        n_jobs=n_jobs,
+        curvature=loss.curvature(target, weights),
     )
 
 

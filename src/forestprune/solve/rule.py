@@ -108,3 +108,32 @@ class Rule(ABC):
         self, descent: "Descent", alpha: float, max_iter: int, *, on_path: bool
     ) -> None:
         """Look for something better around a solution that no single tree can improve."""
+
+
+class QuadraticRule(Rule):
+    """A rule for squared error, which other losses are expanded to."""
+
+    @property
+    @abstractmethod
+    def residual(self) -> NDArray[np.float64]:
+        """What is kept leaves unexplained now, times the weights of rows: (n_outputs, m)."""
+
+    @abstractmethod
+    def renew(self, residual: NDArray[np.float64], problem: Problem | None = None) -> None:
+        """Take another residual for that of what is kept; with a `problem`, other weights of rows.
+
+        So losses other than squared error are expanded anew around what is kept.
+        """
+
+
+def distance(
+    residual: NDArray[np.float64], other: NDArray[np.float64], row_weight: NDArray[np.float64]
+) -> float:
+    """Return how far two residuals are apart, as kernels measure moves of it.
+
+    Both are times the weights of rows, so squares are divided by these once.
+    """
+    squares = (residual - other) ** 2
+    if row_weight.size:
+        squares = np.divide(squares, row_weight, out=np.zeros_like(squares), where=row_weight > 0.0)
+    return float(np.sqrt(squares.sum()))

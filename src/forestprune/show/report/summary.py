@@ -15,7 +15,8 @@ from forestprune._version import __version__
 from forestprune.forest.forest import Forest
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest, file_size
-from forestprune.select.routed import HeldOut
+from forestprune.select.routed import HeldOut, RoutedRows
+from forestprune.select.validation import validate
 from forestprune.show.report.features import feature_summary
 from forestprune.show.report.loading import how_to_load
 from forestprune.show.report.timing import first_rows, n_rows, prediction_times
@@ -141,17 +142,11 @@ def _error(
     """Return R squared of both models: on further rows, else on rows held out, if there are any."""
     validation = path.validation
     if X is not None and y is not None:
-        from sklearn.metrics import r2_score
-
-        path.source.check_target(y)
-        rows, target = path.source.transform(X), y
-        options = {"sample_weight": sample_weight, "multioutput": "variance_weighted"}
-        full, scored = (
-            float(r2_score(target, forest.predict(rows), **options))
-            for forest in (path.source.original, small.forest)
-        )
-        on = f"{len(np.asarray(target)):,} further rows, given for this report"
-        return {"on": on, "full": full, "small": scored, "further": True, "caution": None}
+        rows = RoutedRows.of(path.source, X, y, sample_weight)
+        judged = validate(rows, [path.points[place]])
+        on = f"{rows.encoding.n_rows:,} further rows, given for this report"
+        scores = {"full": judged.full, "small": float(judged.scores[0])}
+        return {"on": on, **scores, "further": True, "caution": None}
     result = {"further": False, "caution": about.caution}
     if validation is None:
         on = "the rows it was pruned with, which flatters"

@@ -18,14 +18,14 @@ from forestprune.solve.layers.search import search_in_order, search_randomly
 from forestprune.solve.layers.tuning import Tuning
 from forestprune.solve.point import Point, pack_splits
 from forestprune.solve.problem import Problem
-from forestprune.solve.rule import Order, Rule
+from forestprune.solve.rule import Order, QuadraticRule, distance
 from forestprune.system.threads import run_in_threads, split_range, thread_count
 
 NEXT_TO_NOTHING = 1e-10
 """A cut whose square is a smaller share of its tree's largest one is not given a weight."""
 
 
-class LayerRule(Rule):
+class LayerRule(QuadraticRule):
     """Trees are cut at depths; sections 3.1 to 3.4 of the paper.
 
     Parameters
@@ -45,14 +45,25 @@ class LayerRule(Rule):
         self, problem: Problem, options: Options | None = None, tuning: Tuning | None = None
     ) -> None:
         forest = problem.encoding.forest
-        self.problem = problem
         self.options = options or Options(rule="layer")
         self.tuning = tuning or Tuning()
         self.searches = self.options.local_search is True
         self.costs = layer_costs(forest, self.options.weighting)
         self.full_depths = forest.depths
-        self._price: tuple[float, LayerPrice] | None = None
         self._random: Any = check_random_state(self.options.random_state)
+        self._split_depths = forest.node_depths[forest.left >= 0]
+        self._n_splits = np.diff(first_splits(forest.offsets))
+        sizes = forest.layer_sizes()
+        none = np.zeros(forest.n_trees, np.int64)
+        self._up_to = np.column_stack([none, 1 + np.cumsum(sizes, axis=1)])
+        self._begin(problem)
+        self.look_at(np.arange(forest.n_trees))
+        self.order = self._tree_order()
+
+    def _begin(self, problem: Problem) -> None:
+        """Measure layers by the weights of a problem's rows; keep nothing."""
+        self.problem = problem
+        self._price: tuple[float, LayerPrice] | None = None
         self.layers = measured_layers(problem, self.tuning)
         n_trees, directions = self.layers.share.shape[:2]
         self._cut = Cut(
@@ -66,12 +77,6 @@ class LayerRule(Rule):
             moved_then=np.zeros((n_trees, 2)),
             drift_then=np.zeros((n_trees, directions)),
         )
-        self._split_depths = forest.node_depths[forest.left >= 0]
-        self._n_splits = np.diff(first_splits(forest.offsets))
-        sizes = forest.layer_sizes()
-        self._up_to = np.column_stack([np.zeros(n_trees, np.int64), 1 + np.cumsum(sizes, axis=1)])
-        self.look_at(np.arange(n_trees))
-        self.order = self._tree_order()
 
     def _tree_order(self) -> Order:
         """Return the trees in the order in which they are to be tried.
@@ -241,6 +246,25 @@ class LayerRule(Rule):
             loss=loss,
             objective=self._objective(loss, depths, self._cut.weight, alpha),
         )
+
+    @property
+    def residual(self) -> NDArray[np.float64]:
+        """What is kept leaves unexplained now, times the weights of rows."""
+        return self._cut.residual
+
+    def renew(self, residual: NDArray[np.float64], problem: Problem | None = None) -> None:
+        """Take another residual, and other weights of rows, with what is kept as it is."""
+        if problem is None:
+            # How it has moved is not known to the sketch: all of it counts as the rest.
+            self._cut.moved[:] += distance(self._cut.residual, residual, self.problem.row_weight)
+        else:
+            depths, weights, order = self._cut.depth, self._cut.weight, self.order
+            self._begin(problem)
+            self.order = order
+            self.cut_at(depths, weights)
+        self._cut.residual[:] = residual
+        if problem is not None:
+            self.look_at(np.arange(self.order.size))
 
     def move_to(self, point: Point) -> None:
         """Cut the trees as `point` does; weights that are not free stay 1."""

@@ -58,7 +58,7 @@ class _Toy:
         self.cut = nothing_pruned(
             self.trees, self.whole.codes, np.array([[-2.0, 2.0]]), refits=True
         )
-        self.price = Price(seal(np.ones(1)), 1e-3, 1.0, True, 1e-9)
+        self.price = Price(seal(np.ones(1)), 1e-3, 1.0, True, 1e-9, seal(np.empty(0)), 0)
         self.row_weight, self.order, self.crew = seal(np.empty(0)), np.arange(1), Crew(1)
 
     def sweep(self) -> None:
@@ -84,8 +84,9 @@ class _Toy:
     def score(self) -> None:
         self.whole.carry(self.cut, self.whole)  # numbers leaves
         first, table = np.array([0, 2]), np.zeros((2, 1))
+        output = seal(np.empty(0, np.int32))
         kernels.replace_columns(
-            self.whole.codes, self.order, first, table, table.copy(), np.zeros((1, 2))
+            self.whole.codes, self.order, first, output, table, table.copy(), np.zeros((1, 2))
         )
 
 

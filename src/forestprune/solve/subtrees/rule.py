@@ -1,5 +1,7 @@
 """The default rule: of each tree any subtree that contains its root may be kept."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,10 +12,11 @@ from forestprune.kernels.records import Price
 from forestprune.options import Options
 from forestprune.rows.trees import first_leaves
 from forestprune.solve.costs import split_costs
+from forestprune.solve.descent import Descent
 from forestprune.solve.first_alpha import first_alpha
 from forestprune.solve.point import Point, kept_leaves, pack_splits
 from forestprune.solve.problem import Problem
-from forestprune.solve.rule import Order, Rule
+from forestprune.solve.rule import Order, QuadraticRule, distance
 from forestprune.solve.subtrees.active import ActiveSet
 from forestprune.solve.subtrees.gram import Gram
 from forestprune.solve.subtrees.pruning import nothing_pruned
@@ -22,7 +25,7 @@ from forestprune.solve.subtrees.tuning import Tuning
 from forestprune.system.threads import Crew
 
 
-class SubtreeRule(Rule):
+class SubtreeRule(QuadraticRule):
     """Any subtree that contains the root may be kept, with leaf values refitted or not.
 
     Sweeps go through the active nodes of the trees: in deep trees those that are kept, or would be
@@ -63,6 +66,10 @@ class SubtreeRule(Rule):
         self._deep = tuning.is_deep(trees.weight.size, codes.size)
         self.gram = Gram(tuning.gram_leaves, trees.weight.size)
         self._cut = nothing_pruned(trees, codes, problem.residual.copy(), refits=self.refits)
+        # Original values are distributions, or what absent trees leave to them, as they are.
+        distributions = self.refits and forest.averages_distributions
+        self._centre = seal(np.array(problem.intercept if distributions else []))
+        self._most_trees = int(distributions)
 
     @staticmethod
     def prepare(forest: Forest, n_rows: int, n_jobs: int | None) -> None:
@@ -104,6 +111,8 @@ class SubtreeRule(Rule):
             self.shrinkage,
             self.refits,
             self.problem.min_gain(tolerance),
+            self._centre,
+            self._most_trees,
         )
 
     def begin(self, alpha: float, order: Order) -> None:  # noqa: ARG002
@@ -123,7 +132,7 @@ class SubtreeRule(Rule):
         if self.refits:
             active, cut = self._active, self._cut
             kept, row_weight = order[self.depths[order] > 0], self.problem.row_weight
-            few = cut.n_leaves[kept].sum() <= tuning.gram_leaves
+            few = cut.n_leaves[kept].sum() <= tuning.gram_leaves and not self._most_trees
             if few and active.codes.size >= tuning.gram_rows:
                 self.gram.refit(row_weight, active, cut, price, kept, tuning.value_sweeps)
             else:
@@ -259,6 +268,31 @@ class SubtreeRule(Rule):
             values=seal(cut.value[:, self._leaves()]) if self.refits else None,
         )
 
+    @property
+    def residual(self) -> NDArray[np.float64]:
+        """What is kept leaves unexplained now, times the weights of rows."""
+        return self._cut.residual
+
+    def renew(self, residual: NDArray[np.float64], problem: Problem | None = None) -> None:
+        """Take another residual, and other weights of rows, with what is kept as it is."""
+        cut = self._cut
+        if problem is None:
+            # Trees that are passed over have been looked at with what it was.
+            cut.moved[0] += distance(cut.residual, residual, self.problem.row_weight)
+            cut.residual[:] = residual
+            return
+        self.problem, trees, active = problem, problem.trees, self._active
+        cut.residual[:] = residual
+        cut.absent_down_to[:] = np.inf
+        whole = ActiveSet.of_all(trees, problem.encoding.codes)
+        if active is self._whole:
+            self._active = whole
+        else:
+            weight = seal(trees.weight[active.nodes])
+            self._active = replace(active, trees=active.trees._replace(weight=weight))
+        self._whole, self._screening = whole, None
+        self.gram = Gram(self.tuning.gram_leaves, trees.weight.size)
+
     def _leaves(self) -> NDArray[np.int64]:
         """Return the active nodes that are leaves now, rising."""
         cut, offsets = self._cut, self._active.trees.offsets
@@ -293,3 +327,37 @@ class SubtreeRule(Rule):
             given[:, kept_leaves(forest, splits)] = point.values
         # Copies, which can be written to: for kernels, arrays that cannot are of another type.
         self._sweep(self._active_price(0.0), self.order, splits.copy(), given)
+        if self._most_trees:
+            self._most_trees = max(self._room(point), point.n_trees, 1)
+
+    def _room(self, point: Point) -> int:
+        """Return how many trees may be kept for leaves that add as much as those of a point."""
+        if point.values is None or not point.values.size:
+            return 1
+        centre, below = self._centre[:, np.newaxis], np.maximum(-point.values, 1e-300)
+        room = float((centre / below).min())
+        if centre.size == 1:
+            room = min(room, float(((1.0 - centre) / np.maximum(point.values, 1e-300)).min()))
+        return int(min(room * (1.0 + 1e-9), self.order.size))
+
+    def search(self, descent: Descent, alpha: float, max_iter: int, *, on_path: bool) -> None:  # noqa: ARG002
+        """Allow one more tree after another, where leaves must be distributions, while that pays.
+
+        Each tree of an average may add the less, the more there are. So all must give up something
+        for one more, which no single tree would.
+        """
+        trees = self.order.size
+        while self._most_trees and np.count_nonzero(self.depths) == self._most_trees < trees:
+            begun, n = self.point(alpha), self._most_trees
+            if begun.values is None:
+                break
+            self.move_to(replace(begun, values=begun.values * (n / (n + 1.0))))
+            self._most_trees = n + 1
+            absent = np.flatnonzero(self.depths == 0)
+            gain = self._best_prunings(self.price(alpha), 1.0, absent)[0]
+            self._sweep(self._active_price(alpha), absent[[np.argmax(gain[absent])]])
+            descent.descend(alpha, max_iter)
+            if self.point(alpha).objective >= begun.objective - self.tuning.value_tolerance:
+                self.move_to(begun)
+                self._most_trees = n
+                break

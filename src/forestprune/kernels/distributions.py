@@ -1,0 +1,65 @@
+"""Leaves that must be distributions over classes, in an average of trees.
+
+In an average of n trees, leaf v of one of them adds f_v to the intercept b if its distribution is
+q_v = n f_v + b. The objective of a leaf, as in subtrees.py, has the same curvature in all classes,
+so its best distribution is the projection of its best vector onto the simplex: the nearest one
+whose entries are not negative and sum to 1. Of two classes there is one output, the probability of
+the second, and the projection is a cut at 0 and 1.
+
+While trees are chosen, n is how many may be kept at most. If fewer are, then b, which is a
+distribution too, stands in for those that are not there, so that in an average of those that are
+leaves are still distributions.
+"""
+
+import numpy as np
+
+from forestprune.kernels.jit import inner
+
+
+@inner
+def project(q):
+    """Replace q by the nearest distribution; by the nearest number from 0 to 1 if it has one."""
+    if q.size == 1:
+        q[0] = min(max(q[0], 0.0), 1.0)
+        return
+    # What entries that stay positive give up alike; those that would not are left out one by one.
+    lift, count = -np.inf, 0
+    changed = True
+    while changed:
+        total, now = 0.0, 0
+        for k in range(q.size):
+            if q[k] > lift:
+                total += q[k]
+                now += 1
+        changed = now != count
+        count = now
+        lift = (total - 1.0) / now
+    total = 0.0
+    for k in range(q.size):
+        q[k] = max(q[k] - lift, 0.0)
+        total += q[k]
+    for k in range(q.size):
+        q[k] /= total
+
+
+@inner
+def as_added(q, price):
+    """Turn a distribution into what its leaf adds to the intercept."""
+    for o in range(q.size):
+        q[o] = (q[o] - price.centre[o]) / price.most_trees
+
+
+@inner
+def best_distribution(trees, price, v, weight, total, u, q):
+    """Write into q what node v best adds as a leaf that is a distribution.
+
+    Its rows have this weight and the sums total[:, u].
+    """
+    n = weight + price.shrinkage
+    for o in range(q.size):
+        f = trees.origin[o, v]
+        if n > 0.0:
+            f = (total[o, u] + price.shrinkage * f) / n
+        q[o] = price.most_trees * f + price.centre[o]
+    project(q)
+    as_added(q, price)
