@@ -62,7 +62,10 @@ def test_link_and_objective_in_words_and_through_files(link, objective, params, 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"link": "probit"}, "link must be one of identity, log, logit, signed_sqrt, got 'probit'"),
+        (
+            {"link": "probit"},
+            "link must be one of identity, log, logit, softmax, signed_sqrt, got 'probit'",
+        ),
         ({"objective": 1}, "objective must be a string, got 1"),
         ({"averages": 1}, "averages must be True or False"),
     ],

@@ -120,8 +120,6 @@ X = np.zeros((4, 2))
 @pytest.mark.parametrize(
     "use",
     [
-        lambda forest: fp.prune(forest, X, np.zeros((4, 3)), alpha=0.1),
-        lambda forest: fp.prune_path(forest, X),
         lambda forest: fp.depth_difference(forest, X),
         lambda forest: fp.plot_forest(forest, output=0),
         *(

@@ -15,7 +15,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -65,12 +65,13 @@ def test_without_a_target_no_error_is_in_its_units():
     found = small.validation
     assert not found.of_target
     assert (found.rmse, found.full_rmse, found.mae, found.full_mae) == (None,) * 4
-    assert found.full_score == 1.0
-    raw = fp.Forest.from_model(logarithmic).predict(X_VAL)
-    assert found.score == pytest.approx(r2_score(raw, small.predict(X_VAL)))
+    assert found.full_score == pytest.approx(1.0)
+    own = logarithmic.predict(X_VAL)
+    assert found.name == "D squared"
+    assert found.score == pytest.approx(d2_tweedie_score(own, small.predict(X_VAL), power=1))
     for shown in (repr(small), small._repr_html_()):
         assert "RMSE" not in shown
-    assert "of the model's own raw prediction" in repr(small)
+    assert "of the model's own prediction" in repr(small)
 
 
 def test_the_path_has_the_model_among_its_points(small):
@@ -281,7 +282,7 @@ def test_damaged_files_are_refused(small, tmp_path, change):
         fp.PrunedForest.load(file)
 
 
-@pytest.mark.parametrize("name", ["score", "rmse", "n_rows", "standard_error"])
+@pytest.mark.parametrize("name", ["score", "n_rows", "standard_error"])
 @pytest.mark.parametrize("value", [None, "0.5", float("inf"), [0.5]], ids=str)
 def test_damaged_scores_are_refused(small, tmp_path, name, value):
     from dataclasses import asdict
@@ -289,6 +290,27 @@ def test_damaged_scores_are_refused(small, tmp_path, name, value):
     file = tmp_path / "small.npz"
     small.save(file)
     changed(file, validation=asdict(small.validation) | {name: value})
+    with pytest.raises(fp.InvalidForestError, match="does not hold a pruned model"):
+        fp.PrunedForest.load(file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {"rmse": None}},
+        {"metrics": {"rmse": float("inf"), "mae": 1.0}},
+        {"metrics": {"rmse": 1.0}},
+        {"full_metrics": {}},
+        {"name": 1},
+    ],
+    ids=str,
+)
+def test_damaged_figures_are_refused(small, tmp_path, change):
+    from dataclasses import asdict
+
+    file = tmp_path / "small.npz"
+    small.save(file)
+    changed(file, validation=asdict(small.validation) | change)
     with pytest.raises(fp.InvalidForestError, match="does not hold a pruned model"):
         fp.PrunedForest.load(file)
 

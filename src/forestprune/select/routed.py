@@ -173,7 +173,7 @@ class HeldOut:
 def _one_hot(numbers: NDArray[np.int64], outputs: int) -> NDArray[np.float64]:
     """Return 1 for the class of each row and 0 for others, (n_outputs, m); see `RoutedRows`."""
     if outputs == 1:
-        return (numbers == 1).astype(np.float64)[np.newaxis]
+        return np.asarray(numbers == 1, dtype=np.float64)[np.newaxis]
     return np.asarray(np.arange(outputs)[:, np.newaxis] == numbers, dtype=np.float64)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from forestprune.exceptions import named, warn_caller
+from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.forest.forest import Forest
 from forestprune.forest.symmetric import gains_by_symmetry
 from forestprune.options import Options
@@ -216,6 +216,12 @@ def _rule(problem: Problem, options: Options) -> Rule:
     kind = rule_for(forest, options)
     if problem.loss.quadratic and not forest.tree_output.size:
         return kind(problem, options)
+    if options.joint is not None:
+        raise OptionError(
+            f"{named('joint', repr(options.joint))} is for squared error, and for trees that add to "
+            "all outputs. This model has another loss, or trees for each output: use "
+            "{polish='ridge'}, which reweights trees that are pruned."
+        )
     return ExpandedRule(problem, options, kind)
 
 

@@ -1,7 +1,7 @@
 """Losses other than squared error: expanded around what is kept, again and again.
 
 With gradient g and Hessian h of the loss at the present raw prediction, a change of it by d changes
-the loss by about ``g d + h d^2 / 2``. That is squared error, of rows that weigh h with a residual of
+the loss by about ``g d + h d^2 / 2``. That is squared error, of rows that weigh h with the residual
 -g / h, which is what rules solve. Once they find nothing better, gradient and Hessian are
 renewed, until the true objective falls no further. A solution by which it rose is given up, and
 looked for once more with a larger Hessian.
@@ -10,7 +10,7 @@ Where each tree adds to one output, the expansion of each output is a problem of
 of different outputs need not know each other until it is renewed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,7 @@ class ExpandedRule(Rule):
         self._steepness = 1.0
         if options.refits:
             options = replace(options, shrinkage=problem.curvature * options.shrinkages[0])
-        weight, residual = self._expansion()
+        weight, residual = self._expansion(self._raw)
         self._parts: list[_Part] = []
         for trees, outputs in _groups(forest):
             own = options
@@ -215,12 +215,14 @@ class ExpandedRule(Rule):
             self._raw[part.outputs] += fallen
             part.then = part.rule.residual.copy()
 
-    def _expansion(self) -> tuple[Floats | None, Floats]:
-        """Return what rows weigh, for all outputs or for each, and the residual, there and now.
+    def _expansion(
+        self, raw: Floats, steepness: float | None = None
+    ) -> tuple[Floats | None, Floats]:
+        """Return what rows weigh, for all outputs or for each, and the residual at raw predictions.
 
         None if each row weighs 1.
         """
-        problem, loss, raw = self.problem, self.problem.loss, self._raw
+        problem, loss = self.problem, self.problem.loss
         rows, residual = problem.sample_weight, -loss.gradient(problem.target, raw)
         if rows is not None:
             residual *= rows
@@ -228,25 +230,22 @@ class ExpandedRule(Rule):
             return rows, residual
         apart = problem.encoding.forest.tree_output.size > 0
         hessian = loss.hessian if apart else loss.row_hessian
-        weight = self._steepness * hessian(problem.target, raw)
+        steepness = self._steepness if steepness is None else steepness
+        weight = steepness * hessian(problem.target, raw)
         return weight if rows is None else weight * rows, residual
 
     def _renew(self, *, weights: bool = False) -> None:
         """Expand the loss around what is kept now; if not asked to, keep Hessians that will do."""
         self._follow()
-        weight, residual = self._expansion()
+        weight, residual = self._expansion(self._raw)
         for part in self._parts:
-            own, there = residual[part.outputs], part.outputs
-            if weight is None:
+            own, problem = residual[part.outputs], part.rule.problem
+            rows = _of_output(weight, part.outputs)
+            if rows is None or not (weights or _stale(rows, part.weight)):
                 part.rule.renew(own)
             else:
-                new = weight if weight.ndim == 1 else weight[there.start]
-                if weights or _stale(new, part.weight):
-                    problem = part.rule.problem
-                    from_intercept = new * (self._raw[there] - problem.intercept[:, np.newaxis])
-                    part.rule.renew(own, problem.reweighted(new.copy(), own + from_intercept))
-                else:
-                    part.rule.renew(own)
+                away = self._raw[part.outputs] - problem.intercept[:, np.newaxis]
+                part.rule.renew(own, problem.reweighted(rows.copy(), own + rows * away))
             part.then = own.copy()
 
     # Points
@@ -254,18 +253,24 @@ class ExpandedRule(Rule):
     def point(self, alpha: float) -> Point:
         """Return what is kept now, with its objective."""
         self._follow()
-        forest = self.problem.encoding.forest
         points = [part.rule.point(part.share * alpha) for part in self._parts]
         loss = self.problem.unexplained_by(self._raw)
         penalty = sum(point.objective - point.loss for point in points)
+        return replace(self.joined(points), alpha=alpha, loss=loss, objective=loss + penalty)
+
+    def joined(self, points: Sequence[Point]) -> Point:
+        """Return what points keep, one for each part, as one point; its loss is left open."""
+        forest = self.problem.encoding.forest
         splits = np.zeros((forest.n_nodes - forest.n_trees) // 2, np.bool_)
         depths, weights = np.zeros(forest.n_trees, np.int64), np.zeros(forest.n_trees)
         levels = np.zeros(forest.n_trees, np.uint32) if self.by_levels else None
+        intercept = np.array(self.problem.intercept)
         for part, point in zip(self._parts, points, strict=True):
             splits[part.splits] = point.splits(part.rule.problem.encoding.forest)
             depths[part.trees], weights[part.trees] = point.depths, point.weights
             if levels is not None and point.levels is not None:
                 levels[part.trees] = point.levels
+            intercept[part.outputs] = point.intercept
         values = None
         if all(point.values is not None for point in points):
             columns = self._columns(splits)
@@ -273,35 +278,35 @@ class ExpandedRule(Rule):
             for part, point in zip(self._parts, points, strict=True):
                 values[:, _ranges(columns, part.trees)] = point.values
         return Point(
-            alpha=alpha,
+            alpha=0.0,
             kept=pack_splits(splits),
             depths=seal(depths),
             weights=seal(weights),
-            intercept=seal(np.array(self.problem.intercept)),
-            loss=loss,
-            objective=loss + penalty,
+            intercept=seal(intercept),
+            loss=np.nan,
+            objective=np.nan,
             values=None if values is None else seal(values),
             levels=None if levels is None else seal(levels),
         )
 
     def priced(self, point: Point) -> float:
         """Return the objective of a point, whose loss is known."""
-        penalties = [part.rule.priced(own) for part, own in self._apart(replace(point, loss=0.0))]
+        alone = self.apart(replace(point, loss=0.0))
+        penalties = (part.rule.priced(own) for part, own in zip(self._parts, alone, strict=True))
         return point.loss + sum(penalties)
 
     def move_to(self, point: Point) -> None:
         """Keep what `point` keeps."""
-        for part, own in self._apart(point):
+        for part, own in zip(self._parts, self.apart(point), strict=True):
             part.rule.move_to(own)
         self._renew()
 
-    def _apart(self, point: Point) -> Iterator[tuple[_Part, Point]]:
-        """Yield each part, and what a point keeps of its trees."""
-        splits = point.splits(self.problem.encoding.forest)
+    def apart(self, point: Point) -> list[Point]:
+        """Return what a point keeps of the trees of each part."""
+        splits, values = point.splits(self.problem.encoding.forest), point.values
         columns = self._columns(splits)
-        for part in self._parts:
-            values = point.values
-            own = replace(
+        return [
+            replace(
                 point,
                 alpha=part.share * point.alpha,
                 kept=pack_splits(splits[part.splits]),
@@ -311,7 +316,22 @@ class ExpandedRule(Rule):
                 values=None if values is None else values[:, _ranges(columns, part.trees)],
                 levels=None if point.levels is None else point.levels[part.trees],
             )
-            yield part, own
+            for part in self._parts
+        ]
+
+    def problems_at(self, raw: Floats, steepness: float) -> list[Problem]:
+        """Return the problem of each part if the loss is expanded around raw predictions."""
+        weight, residual = self._expansion(raw, steepness)
+        found = []
+        for part in self._parts:
+            problem, own = part.rule.problem, residual[part.outputs]
+            rows = _of_output(weight, part.outputs)
+            away = raw[part.outputs] - problem.intercept[:, np.newaxis]
+            if rows is None:
+                found.append(replace(problem, residual=seal(own + away)))
+            else:
+                found.append(problem.reweighted(rows.copy(), own + rows * away))
+        return found
 
     def _columns(self, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return where the leaves of each tree begin among those of what is kept."""
@@ -348,7 +368,7 @@ def _own_problem(
     if trees.size < encoding.forest.n_trees or encoding.forest.tree_output.size:
         some = take_trees(encoding.forest, trees, outputs.start)
         encoding = Encoding(some, seal(encoding.codes[trees]))
-    own = None if weight is None else weight if weight.ndim == 1 else weight[outputs.start]
+    own = _of_output(weight, outputs)
     return Problem(
         encoding=encoding,
         target=problem.target[outputs],
@@ -359,6 +379,11 @@ def _own_problem(
         loss=SquaredError(),
         n_jobs=problem.n_jobs,
     )
+
+
+def _of_output(weight: Floats | None, outputs: slice) -> Floats | None:
+    """Return what rows weigh for some outputs, given that for all of them or for each."""
+    return weight if weight is None or weight.ndim == 1 else weight[outputs.start]
 
 
 def _stale(new: Floats, old: Floats) -> bool:
