@@ -1,24 +1,32 @@
 """Squared error: raw predictions are compared with the target as they are."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.loss.loss import Loss
-
-LARGEST_TARGET = 1e140
-"""Squares of larger numbers, added up over many rows, may be beyond all numbers."""
+from forestprune.loss.loss import IdentityLink, by_row
+from forestprune.loss.targets import check_size
 
 Floats = NDArray[np.float64]
 
 
-class SquaredError(Loss):
+@dataclass(frozen=True)
+class SquaredError(IdentityLink):
     """``(target - raw)^2 / 2``, so that the gradient is ``raw - target`` and the Hessian is 1.
 
     Its gradient says all about it: with the residual ``r = target - raw``, the sum over the rows
     of r^2 is twice the loss, and with a free constant R squared is the share that is explained.
     """
 
-    link = "identity"
+    quadratic = True
+
+    def values(self, target: Floats, raw: Floats) -> Floats:
+        """Return half the squared errors of each row."""
+        losses = target - raw
+        losses *= losses
+        losses *= 0.5
+        return by_row(losses)
 
     def value(self, target: Floats, raw: Floats, weight: Floats | None) -> float:
         """Return half the squared errors, summed over rows and outputs."""
@@ -30,9 +38,9 @@ class SquaredError(Loss):
         """Return ``raw - target``."""
         return raw - target
 
-    def hessian(self, target: Floats, raw: Floats) -> None:  # noqa: ARG002
-        """Return None: it is 1 everywhere."""
-        return
+    def hessian(self, target: Floats, raw: Floats) -> Floats:  # noqa: ARG002
+        """Return 1 for each row and output."""
+        return np.ones(target.shape)
 
     def best_constant(self, target: Floats, weight: Floats | None) -> Floats:
         """Return the mean of each output."""
@@ -41,11 +49,11 @@ class SquaredError(Loss):
 
     def check_target(self, target: Floats) -> None:
         """Refuse targets whose squares cannot be added up."""
-        if np.abs(target).max(initial=0.0) > LARGEST_TARGET:
-            raise ValueError(
-                f"y must be at most {LARGEST_TARGET:g} in size, so that its squares can be added "
-                "up. Divide it by its standard deviation, and train again."
-            )
+        check_size(target)
+
+    def curvature(self, target: Floats, weight: Floats | None) -> float:  # noqa: ARG002
+        """Return 1."""
+        return 1.0
 
     def squares(self, residual: Floats, weight: Floats | None) -> float:
         """Return twice the loss, given residuals times the weights of their rows."""
