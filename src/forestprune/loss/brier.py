@@ -10,7 +10,7 @@ from forestprune.loss.targets import check_probabilities
 
 
 @dataclass(frozen=True)
-class BrierScore(SquaredError):
+class BrierScore(SquaredError):  # noqa: N818 - no exception
     """Squared error of targets that are 1 for the class of a row and 0 for all others.
 
     Of two classes there is one output, about the second. Halved like squared error, so that the

@@ -106,7 +106,8 @@ def _balanced(numbers: Floats, delta: float, weight: Floats | None, start: float
         low, high = (low, here) if slope > 0.0 else (here, high)
         step = here - slope / curvature if curvature else np.inf
         there = step if low <= step <= high else low + 0.5 * (high - low)
-        if abs(there - here) <= 1e-15 * max(abs(here), delta):
-            break
+        done = abs(there - here) <= 1e-13 * delta + 2.0 * np.spacing(abs(here))
         here = there
+        if done:
+            break
     return here

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from forestprune.loss.loss import Loss
 
 LARGEST_EXPONENT = 350.0
-"""Exponentials of larger numbers, squared and added up over many rows, may be beyond all numbers."""
+"""Squares of exponentials of more, added up over many rows, may be beyond all numbers."""
 
 LEAST_SHARE = 1e-3
 """What the Hessian is at least, over what it is at the best constant."""

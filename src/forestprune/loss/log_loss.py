@@ -97,8 +97,9 @@ class BinaryLogLoss(Loss):
 
 @dataclass(frozen=True)
 class SoftmaxLogLoss(Loss):
-    """Log-loss of several classes, whose raw predictions are logs of probabilities but for a constant.
+    """Log-loss of several classes at once.
 
+    Raw predictions are logs of probabilities but for a constant that they share.
     Targets have one row a class, and add up to 1: 1 for the class, or probabilities. Of those the
     loss is the divergence of Kullback and Leibler, which is 0 if they are met.
     """
@@ -126,9 +127,8 @@ class SoftmaxLogLoss(Loss):
     def hessian(self, target: Floats, raw: Floats) -> Floats:
         """Return ``2 p (1 - p)``, but no less than 1e-4.
 
-        Second derivatives are ``diag(p) - p p'``. What the bound has more on the diagonal, less
-        what the matrix has beside it, is ``p (1 - p)`` in each row, as much as the others in that
-        row add up to in size: so the difference has no negative eigenvalue.
+        Second derivatives are ``diag(p) - p p'``. The difference has ``p (1 - p)`` on the diagonal,
+        and beside it in each row numbers that add up to as much: so it has no negative eigenvalue.
         """
         hessian = self.response(raw)
         hessian -= hessian * hessian
@@ -137,11 +137,10 @@ class SoftmaxLogLoss(Loss):
         return for_all_rows(hessian, target)
 
     def row_hessian(self, target: Floats, raw: Floats) -> Floats:
-        """Return a bound for each row: with ``diag(p)`` a bound too, at most the largest p."""
-        probability = self.response(raw)
-        likeliest = probability.max(axis=0)
-        # Where no class has more than half, 2 p (1 - p) grows with p and is never below it; where
-        # one has, it is largest for that one, because the others together have no more than 1 - p.
+        """Return the largest ``2 p (1 - p)`` or the largest p, whichever is less: both are bounds."""
+        likeliest: Floats = self.response(raw).max(axis=0)
+        # The likeliest class has the largest 2 p (1 - p) too, unless none has more than half: and
+        # then the largest p is less.
         hessian = np.minimum(likeliest, 2.0 * (likeliest - likeliest * likeliest))
         np.maximum(hessian, LEAST_CURVATURE, out=hessian)
         return for_all_rows(hessian, target[0])
@@ -155,7 +154,8 @@ class SoftmaxLogLoss(Loss):
 
     def raw_of(self, prediction: Floats) -> Floats:
         """Return logs of probabilities that are not quite 0."""
-        return np.log(np.maximum(prediction, NEAREST_TO_CERTAIN))
+        raw: Floats = np.log(np.maximum(prediction, NEAREST_TO_CERTAIN))
+        return raw
 
     def best_constant(self, target: Floats, weight: Floats | None) -> Floats:
         """Return the raw predictions of the shares of classes."""
