@@ -1,6 +1,7 @@
 """Losses other than squared error: expansions lead where the loss itself is least."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import naive
 import numpy as np
@@ -97,7 +98,7 @@ def test_the_objective_is_that_of_the_loss_and_never_rises(name, monkeypatch):
 
     monkeypatch.setattr(ExpandedRule, "_settled", watched)
     points = solver.path(solver.grid(12))
-    for (alpha, before), (other, after) in zip(seen, seen[1:], strict=False):
+    for (alpha, before), (other, after) in pairwise(seen):
         assert alpha != other or after <= before + 1e-9
     assert points[0].n_nodes == 0
     assert points[-1].n_nodes > 0
@@ -260,7 +261,7 @@ def test_outputs_of_squared_error_are_pruned_one_by_one():
 
 @pytest.mark.parametrize("rule", ["subtree", "layer"])
 def test_several_classes(rule):
-    forest, encoding, classes = by_class()
+    _, encoding, classes = by_class()
     target = (classes[:, np.newaxis] == np.arange(3)).astype(float)
     problem = pose(encoding, target, loss=SoftmaxLogLoss())
     solver = Solver(problem, Options(rule=rule))
@@ -278,7 +279,7 @@ def test_several_classes(rule):
 
 
 def test_trees_that_add_to_all_classes():
-    forest, encoding, classes = by_class()
+    forest, _, classes = by_class()
     rng = np.random.default_rng(0)
     joint = replace(
         forest,

@@ -22,16 +22,17 @@ def project(q):
     if q.size == 1:
         q[0] = min(max(q[0], 0.0), 1.0)
         return
-    # What entries that stay positive give up alike; those that would not are left out one by one.
-    lift, count = -np.inf, 0
-    changed = True
-    while changed:
+    # What entries that stay positive give up alike. Each round leaves out those that would not, at
+    # least one until none is left to leave out: rounding must not let them take turns.
+    lift, count = -np.inf, q.size + 1
+    for _ in range(q.size):
         total, now = 0.0, 0
         for k in range(q.size):
             if q[k] > lift:
                 total += q[k]
                 now += 1
-        changed = now != count
+        if now >= count:
+            break
         count = now
         lift = (total - 1.0) / now
     total = 0.0
