@@ -38,13 +38,24 @@ def plain(name: str, param: Any, other: Callable[[str, Any], Any] = refuse) -> A
     return other(name, param)
 
 
-def check_writable(forest: Forest, origin: Origin, classes: Collection[str], library: str) -> None:
-    """Refuse a class that cannot be written, or a forest whose trees add to one output each."""
+def check_writable(
+    forest: Forest,
+    origin: Origin,
+    classes: Collection[str],
+    library: str,
+    *,
+    by_class: bool = False,
+) -> None:
+    """Refuse a class that cannot be written, or a forest whose trees add to one output each.
+
+    The latter unless they may, as in boosting `by_class`.
+    """
     if origin.model_class not in classes:
         raise UnsupportedModelError(
             f"One of {', '.join(classes)} can be written, not {origin.model_class!r}."
         )
-    forest.require_joint_outputs(f"Writing a model of {library}")
+    if not by_class:
+        forest.require_joint_outputs(f"Writing a model of {library}")
 
 
 def refusal(cls: type, classes: Iterable[type], reason: str = "") -> str:

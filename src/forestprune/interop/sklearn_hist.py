@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.metrics import check_scoring
@@ -27,10 +27,11 @@ from threadpoolctl import threadpool_limits
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree, average_of_leaves, build_forest
 from forestprune.forest.category_sets import unpack_categories
+from forestprune.forest.classes import labels_of
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Link, Origin
-from forestprune.interop.sklearn_params import encoded
+from forestprune.interop.sklearn_params import decoded, encoded
 from forestprune.interop.thresholds import as_finite, as_infinite
 
 _LINKS: dict[str, Link] = {
@@ -40,6 +41,7 @@ _LINKS: dict[str, Link] = {
     "gamma": "log",
     "poisson": "log",
 }
+_OF_CLASSES = ("log_loss",)
 
 _NODE_FIELDS = {"value", "count", "feature_idx", "num_threshold", "missing_go_to_left", "left"}
 _NODE_FIELDS |= {"right", "gain", "depth", "is_leaf", "bin_threshold", "is_categorical"}
@@ -55,10 +57,12 @@ _NO_GAIN = -1.0  # what scikit-learn writes at leaves
 # Reading
 
 
-def from_model(model: Any) -> Forest:
-    """Read a fitted HistGradientBoostingRegressor."""
+def from_model(model: Any, classes: Mapping[str, Any]) -> Forest:
+    """Read a fitted model, whose labels and how they count are in `classes`."""
     params = _params(model)
-    trees = [tree for (tree,) in model._predictors]
+    trees = [tree for each in model._predictors for tree in each]
+    base = np.ravel(model._baseline_prediction)
+    several = base.size > 1
     n_features = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", None)
     is_categorical = model.is_categorical_
@@ -76,7 +80,8 @@ def from_model(model: Any) -> Forest:
         (_read_tree(tree, order) for tree in trees),
         n_nodes=sum(tree.nodes.size for tree in trees),
         scale=np.ones(len(trees)),
-        base=np.ravel(model._baseline_prediction),
+        base=base,
+        tree_output=np.tile(np.arange(base.size), len(model._predictors)) if several else (),
         input=InputSpec(
             n_features=n_features,
             feature_names=None if names is None else tuple(names.tolist()),
@@ -98,21 +103,23 @@ def from_model(model: Any) -> Forest:
                 "encodings": encodings,
                 "n_rows": int(trees[0].nodes["count"][0]),
             },
-            link=_LINKS[model.loss],
+            link=("softmax" if several else "logit") if classes else _LINKS[model.loss],
             objective=model.loss,
             objective_params={"level": float(model.quantile)} if model.loss == "quantile" else {},
             monotone=_monotone(model, names),
             interactions=_interactions(model),
+            **classes,
         ),
     )
     return average_of_leaves(forest)
 
 
 def _params(model: Any) -> dict[str, Any]:
-    if not (isinstance(model.loss, str) and model.loss in _LINKS):
+    known = _OF_CLASSES if isinstance(model, HistGradientBoostingClassifier) else tuple(_LINKS)
+    if not (isinstance(model.loss, str) and model.loss in known):
         raise UnsupportedModelError(
-            "HistGradientBoostingRegressor is read if its loss is one of "
-            f"{', '.join(map(repr, _LINKS))}, got {model.loss!r}: its link is not known."
+            f"{type(model).__name__} is read if its loss is one of "
+            f"{', '.join(map(repr, known))}, got {model.loss!r}: its link is not known."
         )
     params = model.get_params(deep=False)
     if callable(params["scoring"]):
@@ -204,24 +211,36 @@ def _read_tree(tree: Any, order: NDArray[np.int64]) -> RawTree:
 # Writing
 
 
-def to_native(forest: Forest, origin: Origin) -> HistGradientBoostingRegressor:
-    """Write `forest` as a fitted HistGradientBoostingRegressor."""
+def to_native(forest: Forest, origin: Origin, cls: type) -> Any:
+    """Write `forest` as a fitted model of its class."""
     forest = forest.compact()
     _check_sets(forest)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
-    params = state["params"]
+    params = decoded(state["params"])
+    labels = labels_of(origin) if origin.classes else None
     with threadpool_limits(1, user_api="openmp"):  # threads would take longer to start than to run
-        model = _fitted_to_made_up_rows(params, forest.input, state["encodings"])
-    trees = _write_trees(forest) or [_tree_that_adds_nothing(state["n_rows"])]
-    model.set_params(**params).set_params(max_iter=len(trees))
-    model._predictors = [[tree] for tree in trees]
-    model._baseline_prediction = np.array(forest.base).reshape(1, 1)
+        model = _fitted_to_made_up_rows(cls, params, forest.input, state["encodings"], labels)
+    model._predictors = _in_rounds(forest, state["n_rows"])
+    model.set_params(**params).set_params(max_iter=len(model._predictors))
+    model._baseline_prediction = np.array(forest.base).reshape(1, -1)
     for name in _ATTRIBUTES:
         if name in state["attributes"]:
             setattr(model, name, state["attributes"][name])
     if model.do_early_stopping_ and model.scoring != "loss":
         model._scorer = check_scoring(model, model.scoring)
     return model
+
+
+def _in_rounds(forest: Forest, n_rows: int) -> list[list[TreePredictor]]:
+    """Return the trees, one of each output a round; where one has none left, it adds nothing."""
+    trees, outputs = _write_trees(forest), forest.n_outputs
+    output = forest.tree_output if forest.tree_output.size else np.zeros(len(trees), np.int64)
+    by_output = [[trees[i] for i in np.flatnonzero(output == k)] for k in range(outputs)]
+    rounds = max(1, *map(len, by_output))
+    return [
+        [own[i] if i < len(own) else _tree_that_adds_nothing(n_rows) for own in by_output]
+        for i in range(rounds)
+    ]
 
 
 def _check_sets(forest: Forest) -> None:
@@ -293,12 +312,18 @@ def _tree_that_adds_nothing(n_rows: int) -> TreePredictor:
 
 
 def _fitted_to_made_up_rows(
-    params: Mapping[str, Any], spec: InputSpec, encodings: Sequence[Mapping[str, Any]]
-) -> HistGradientBoostingRegressor:
-    """Return a model that takes the rows that `spec` describes, fitted to a constant."""
-    model = HistGradientBoostingRegressor(
+    cls: type,
+    params: Mapping[str, Any],
+    spec: InputSpec,
+    encodings: Sequence[Mapping[str, Any]],
+    labels: NDArray[Any] | None,
+) -> Any:
+    """Return a model that takes the rows that `spec` describes, fitted to a constant, or labels."""
+    least = 1 if labels is None else len(labels)
+    own = {"quantile": params["quantile"]} if "quantile" in params else {}
+    model = cls(
         loss=params["loss"],
-        quantile=params["quantile"],
+        **own,
         max_bins=params["max_bins"],
         categorical_features=None,
         early_stopping=False,
@@ -306,7 +331,7 @@ def _fitted_to_made_up_rows(
         random_state=0,
     )
     if spec.categories is None:
-        model.fit(np.zeros((1, spec.n_features)), np.ones(1))
+        model.fit(np.zeros((least, spec.n_features)), _made_up_target(labels, least))
     else:
         is_categorical = np.array([known is not None for known in spec.categories])
         lists = [known for known in spec.categories if known is not None]
@@ -315,10 +340,10 @@ def _fitted_to_made_up_rows(
             np.append(np.arange(len(known)), [np.nan] * encoding["nan"])
             for known, encoding in zip(lists, encodings, strict=True)
         ]
-        X = np.zeros((max(map(len, codes)), spec.n_features))
+        X = np.zeros((max(least, *map(len, codes)), spec.n_features))
         X[:, is_categorical] = np.column_stack([np.resize(column, len(X)) for column in codes])
         model.set_params(categorical_features=is_categorical)
-        model.fit(X, np.ones(len(X)))
+        model.fit(X, _made_up_target(labels, len(X)))
         encoder = model._preprocessor.named_transformers_["encoder"]
         encoder.categories_ = [
             np.array([*known, *[np.nan] * encoding["nan"]], dtype=encoding["dtype"])
@@ -329,7 +354,11 @@ def _fitted_to_made_up_rows(
     return model
 
 
-def _set_names(model: HistGradientBoostingRegressor, names: NDArray[np.object_]) -> None:
+def _made_up_target(labels: NDArray[Any] | None, rows: int) -> NDArray[Any]:
+    return np.ones(rows) if labels is None else np.resize(labels, rows)
+
+
+def _set_names(model: Any, names: NDArray[np.object_]) -> None:
     """Let a model that was fitted to a matrix know the names of its columns."""
     model.feature_names_in_ = names
     if model._preprocessor is not None:

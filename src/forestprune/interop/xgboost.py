@@ -1,4 +1,4 @@
-"""XGBoost: Booster, XGBRegressor and XGBRFRegressor, with trees of the boosters gbtree and dart.
+"""XGBoost: regressors, classifiers, rankers and Boosters, with trees of gbtree and dart.
 
 Trees come and go through the library's own binary form of a model. The origin's state is plain
 data: that model with a single root in place of its trees, the library's configuration, and the
@@ -12,7 +12,8 @@ What is written differs from what was read in this:
 - `base_score`, if it was given, is the constant of the pruned model: XGBoost predicts with it.
 - Weights of dart are in the leaves; all trees have weight 1.
 - Rounds of equally many trees keep `num_parallel_tree` true. Otherwise every tree becomes a round
-  of its own, but for XGBRFRegressor, whose trees are always one round.
+  of its own, but for XGBRFRegressor and XGBRFClassifier, whose trees are always one round. Where
+  each tree adds to one output, those with fewer trees get some that are only a root.
 - A constant alone is a tree that is only a root: XGBoost 3.2 forgets about the link function of a
   model without trees.
 - Parameters that would only matter to another fit and are no plain data become None: callbacks,
@@ -34,10 +35,10 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
-from sklearn.base import is_classifier
 
 from forestprune.exceptions import UnsupportedModelError, warn_caller
 from forestprune.forest.build import average_of_leaves, build_forest
+from forestprune.forest.classes import plain_labels
 from forestprune.forest.constraints import kept_by_trees
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import Categories, InputSpec
@@ -47,9 +48,11 @@ from forestprune.interop.params import plain, refusal
 from forestprune.interop.xgboost_model import (
     CLASSES,
     OBJECTIVES,
+    RAW,
     body_of,
     constant_margin,
     constant_model,
+    n_outputs,
 )
 from forestprune.interop.xgboost_trees import read_tree
 from forestprune.interop.xgboost_write import to_native
@@ -71,7 +74,7 @@ def from_model(model: Any) -> Forest:
     """Read a fitted XGBoost model."""
     cls = type(model)
     if cls not in CLASSES.values():
-        raise UnsupportedModelError(refusal(cls, CLASSES.values(), _why_not(model)))
+        raise UnsupportedModelError(refusal(cls, CLASSES.values()))
     booster = model if cls is xgb.Booster else model.get_booster()
     document = _document(booster)
     objective = _objective(model, document["learner"])
@@ -85,11 +88,13 @@ def from_model(model: Any) -> Forest:
 
     # A link function is not applied where there is no tree at all: see above.
     constant = constant_model(document, booster.num_features(), roots=int(bool(body["trees"])))
+    several = n_outputs(document) > 1
     forest = build_forest(
         map(read_tree, trees),
         n_nodes=sum(tree["left_children"].size for tree in trees),
         scale=weights[: len(trees)],
-        base=[constant_margin(constant)],
+        base=constant_margin(constant),
+        tree_output=body["tree_info"][: len(trees)] if several else (),
         input=_input(model, booster, body),
         origin=Origin(
             "xgboost",
@@ -185,45 +190,65 @@ def _first_line(error: Exception) -> str:
 # What is refused
 
 
-def _why_not(model: Any) -> str:
-    if isinstance(model, xgb.XGBRanker):
-        return "What a ranker predicts has no meaning but its order."
-    if isinstance(model, xgb.XGBModel) and is_classifier(model):
-        return "Classifiers are not read yet; of two classes, pass its get_booster()."
-    return ""
-
-
 def _objective(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
-    """Return link and objective; refuse what is no sum of trees with one output."""
+    """Return link, objective and classes; refuse what is no sum of trees."""
     booster, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
     if booster not in _BOOSTERS:
         raise UnsupportedModelError(
             f"Models of the boosters {' and '.join(_BOOSTERS)} are read, this one is {booster}."
         )
     if callable(getattr(model, "objective", None)):
-        raise UnsupportedModelError(
-            "Models with an objective of XGBoost's own are read. This one has a function for it, "
-            "and what its trees add up to cannot be known."
-        )
+        if isinstance(model, xgb.XGBClassifier):
+            raise UnsupportedModelError(
+                "Classifiers with an objective of XGBoost's own are read. This one has a function "
+                "for it, and what its trees add up to cannot be known."
+            )
+        return {"link": "identity", "objective": "unknown", "response": "raw"}
     if objective not in OBJECTIVES:
         raise UnsupportedModelError(
             f"Models of one of these objectives are read: {', '.join(OBJECTIVES)}. "
             f"This one has {objective}."
         )
-    outputs = int(learner["learner_model_param"]["num_target"])
-    if outputs != 1:
+    trees = body_of({"learner": learner})["trees"]
+    if trees and int(trees[0]["tree_param"].get("size_leaf_vector", 1)) > 1:
         raise UnsupportedModelError(
-            f"Models with one output are read, this one has {outputs}. Fit one for each output."
+            "Models whose trees have one output each are read. Those of this one have several "
+            "(multi_strategy='multi_output_tree'), which XGBoost itself cannot write to all its "
+            "formats: train with multi_strategy='one_output_per_tree'."
         )
     link, name = OBJECTIVES[objective]
-    params = {}
+    params: dict[str, float] = {}
+    found: dict[str, Any] = {"link": link, "objective": name, "objective_params": params}
+    found |= _classes(model, learner)
     if name == "quantile":
         (level,) = json.loads(learner["objective"]["quantile_loss_param"]["quantile_alpha"])
         params["level"] = float(level)
     elif name == "tweedie":
         power = learner["objective"]["tweedie_regression_param"]["tweedie_variance_power"]
         params["power"] = float(power)
-    return {"link": link, "objective": name, "objective_params": params}
+    return found
+
+
+def _classes(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the model tells apart, how classes count, and what its `predict` returns."""
+    objective = learner["objective"]["name"]
+    response = "raw" if objective in RAW else "value"
+    if objective.startswith("multi:"):
+        n_classes = int(learner["learner_model_param"]["num_class"])
+        response = "class" if objective == "multi:softmax" else "probability"
+    elif objective in ("binary:logistic", "binary:logitraw"):
+        n_classes = 2
+        response = "raw" if response == "raw" else "probability"
+    else:
+        return {"response": response}
+    found: dict[str, Any] = {"response": response}
+    if isinstance(model, xgb.XGBClassifier):  # XGBRFClassifier is one, too
+        found |= plain_labels(model.classes_) | {"response": "class"}
+    else:  # what a Booster answers if it answers with a class
+        dtype = np.float32 if response == "class" else np.int64
+        found |= plain_labels(np.arange(n_classes, dtype=dtype))
+    weight = float(learner["objective"].get("reg_loss_param", {}).get("scale_pos_weight", 1.0))
+    return found | ({"class_weight": (1.0, weight)} if n_classes == 2 and weight != 1.0 else {})
 
 
 def _document(booster: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,19 @@ from forestprune.forest.origin import Link
 from forestprune.interop import ubjson
 from forestprune.interop.xgboost_trees import write_tree
 
-CLASSES = {cls.__name__: cls for cls in (xgb.XGBRegressor, xgb.XGBRFRegressor, xgb.Booster)}
+CLASSES = {
+    cls.__name__: cls
+    for cls in (
+        xgb.XGBRegressor,
+        xgb.XGBRFRegressor,
+        xgb.XGBClassifier,
+        xgb.XGBRFClassifier,
+        xgb.XGBRanker,
+        xgb.Booster,
+    )
+}
+FORESTS = (xgb.XGBRFRegressor, xgb.XGBRFClassifier)
+"""Those whose trees are all of one round."""
 
 OBJECTIVES: dict[str, tuple[Link, str]] = {
     "reg:squarederror": ("identity", "squared_error"),
@@ -31,11 +43,21 @@ OBJECTIVES: dict[str, tuple[Link, str]] = {
     "count:poisson": ("log", "poisson"),
     "reg:gamma": ("log", "gamma"),
     "reg:tweedie": ("log", "tweedie"),
+    "multi:softprob": ("softmax", "log_loss"),
+    "multi:softmax": ("softmax", "log_loss"),
+    "rank:pairwise": ("identity", "unknown"),
+    "rank:ndcg": ("identity", "unknown"),
+    "rank:map": ("identity", "unknown"),
+    "survival:cox": ("log", "unknown"),
+    "survival:aft": ("log", "unknown"),
 }
 """Those that are read: the link, and the name for all libraries.
 
 With the identity as link the base score is the constant; else it goes through the link first.
 """
+
+RAW = ("binary:logitraw", "rank:pairwise", "rank:ndcg", "rank:map")
+"""Those whose models predict raw sums."""
 
 
 def to_json(document: Any) -> str:
@@ -50,8 +72,20 @@ def body_of(document: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def with_trees(document: Any, trees: list[Any], per_round: int) -> Any:
-    """Return a model that has `trees`, all of weight 1, and the rest from `document`."""
+def n_outputs(document: Mapping[str, Any]) -> int:
+    """Return how many numbers a model predicts: one for each class or target."""
+    known = document["learner"]["learner_model_param"]
+    return max(int(known.get("num_class", 0)), int(known.get("num_target", 1)), 1)
+
+
+def with_trees(
+    document: Any, trees: list[Any], per_round: int, tree_output: Sequence[int] | None = None
+) -> Any:
+    """Return a model that has `trees`, all of weight 1, and the rest from `document`.
+
+    Each adds to the one output there is, or to that of `tree_output`.
+    """
+    outputs = n_outputs(document)
     result = copy.copy(document)
     result["learner"] = learner = copy.copy(document["learner"])
     learner["gradient_booster"] = booster = copy.copy(learner["gradient_booster"])
@@ -60,12 +94,13 @@ def with_trees(document: Any, trees: list[Any], per_round: int) -> Any:
         booster["gbtree"] = booster = copy.copy(booster["gbtree"])
     booster["model"] = booster["model"] | {
         "gbtree_model_param": {
-            "num_parallel_tree": str(per_round),
+            "num_parallel_tree": str(per_round // outputs),
             "num_trees": str(len(trees)),
         },
         "iteration_indptr": list(range(0, len(trees) + 1, per_round)),
-        "tree_info": [0] * len(trees),
-        "trees": trees,
+        "tree_info": [0] * len(trees) if tree_output is None else list(map(int, tree_output)),
+        # XGBoost puts them where their numbers say, and looks at places that are left empty.
+        "trees": [tree | {"id": number} for number, tree in enumerate(trees)],
     }
     return result
 
@@ -84,15 +119,20 @@ def load_bytes(content: bytearray) -> Any:
 
 
 def constant_model(document: Any, n_features: int, *, roots: int = 1) -> Any:
-    """Return a Booster that has trees which add nothing in place of those of `document`."""
-    trees = [empty_tree(n_features)] * roots
-    return load_bytes(ubjson.dumps(with_trees(document, trees, per_round=1)))
+    """Return a Booster that has trees which add nothing in place of those of `document`.
+
+    That are so many `roots` for each output.
+    """
+    outputs = n_outputs(document)
+    trees = [empty_tree(n_features)] * (roots * outputs)
+    info = list(range(outputs)) * roots
+    return load_bytes(ubjson.dumps(with_trees(document, trees, outputs, info)))
 
 
-def constant_margin(booster: Any) -> float:
-    """Return the raw prediction of a model that is a constant."""
+def constant_margin(booster: Any) -> NDArray[np.float64]:
+    """Return the raw prediction of a model that is a constant, one number for each output."""
     nothing = xgb.DMatrix(sparse.csr_matrix((1, booster.num_features())), nthread=1)
     margin: NDArray[np.float32] = booster.predict(
         nothing, output_margin=True, validate_features=False
     )
-    return float(margin[0])
+    return np.asarray(np.ravel(margin), dtype=np.float64)

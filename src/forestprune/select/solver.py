@@ -218,8 +218,8 @@ def _rule(problem: Problem, options: Options) -> Rule:
         return kind(problem, options)
     if options.joint is not None:
         raise OptionError(
-            f"{named('joint', repr(options.joint))} is for squared error, and for trees that add to "
-            "all outputs. This model has another loss, or trees for each output: use "
+            f"{named('joint', repr(options.joint))} is for squared error and trees that add to all "
+            "outputs. This model has another loss, or trees for each output: use "
             "{polish='ridge'}, which reweights trees that are pruned."
         )
     return ExpandedRule(problem, options, kind)
