@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from forestprune import baselines
     from forestprune.api import prune, prune_path
     from forestprune.datasets import load_wine_quality
-    from forestprune.estimators import ForestPruneRegressor, ForestPruneRegressorCV
+    from forestprune.estimators import (
+        ForestPruneClassifier,
+        ForestPruneClassifierCV,
+        ForestPruneRegressor,
+        ForestPruneRegressorCV,
+    )
     from forestprune.exceptions import ForestPruneError, InvalidForestError, UnsupportedModelError
     from forestprune.forest.forest import Forest
     from forestprune.forest.inputs import InputSpec
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Encoding",
     "Forest",
+    "ForestPruneClassifier",
+    "ForestPruneClassifierCV",
     "ForestPruneError",
     "ForestPruneRegressor",
     "ForestPruneRegressorCV",
@@ -53,6 +60,8 @@ __all__ = [
 _MODULES = {
     "Encoding": "rows.encoding",
     "Forest": "forest.forest",
+    "ForestPruneClassifier": "estimators",
+    "ForestPruneClassifierCV": "estimators",
     "ForestPruneError": "exceptions",
     "ForestPruneRegressor": "estimators",
     "ForestPruneRegressorCV": "estimators",

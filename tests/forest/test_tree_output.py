@@ -129,8 +129,6 @@ X = np.zeros((4, 2))
             for library, name in [
                 ("sklearn", "RandomForestRegressor"),
                 ("sklearn", "HistGradientBoostingRegressor"),
-                ("xgboost", "XGBRegressor"),
-                ("lightgbm", "LGBMRegressor"),
                 ("catboost", "CatBoostRegressor"),
             ]
         ),

@@ -257,6 +257,7 @@ class How:
     refit: Annotated[bool | None, option("refit", "--refit/--no-refit")] = None
     shrinkage: Annotated[list[float] | None, option("shrinkage")] = None
     polish: Annotated[Polish | None, option("polish")] = None
+    scoring: Annotated[str | None, option("scoring")] = None
     weighting: Annotated[NamedWeighting | None, option("weighting")] = None
     max_iter: Annotated[int | None, option("max_iter")] = None
     n_jobs: Annotated[int | None, option("n_jobs", "--jobs", "-j")] = None
@@ -282,6 +283,8 @@ class How:
             given["local_search"] = self.local_search == "on"
         if self.shrinkage and len(self.shrinkage) == 1:
             [given["shrinkage"]] = self.shrinkage
+        if self.scoring is not None and not division:
+            raise WrongCallError("--scoring needs rows to choose by: leave --holdout 0 out.")
         try:
             options = Options.of(given | {"random_state": seed or 0})
         except OptionError as error:

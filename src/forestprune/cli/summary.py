@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from forestprune.loss import Measured
     from forestprune.options import Options
     from forestprune.select.pruned import PrunedForest
+    from forestprune.select.routed import RoutedRows
+    from forestprune.tables.rows import Rows
 
 _MOST_BARS = 20
 _LONGEST_BAR = 40
 
 _ENOUGH = 100
 """Rows from which on R squared says something of others."""
+
+_OF_CLASSES = ("accuracy", "balanced_accuracy", "log_loss", "roc_auc")
+"""Figures of classifiers."""
 
 _MUCH_LESS = 0.5
 """How much less of its error than elsewhere a model has where it was trained, at least."""
@@ -106,11 +111,10 @@ def scores(work: Work, small: "PrunedForest") -> tuple[Scores, Scores]:
     unknown: Scores = dict.fromkeys(("r_squared", "rmse", "mae"))
     if rows is None or len(rows) < 2:  # of one row there is no R squared
         return unknown, dict(unknown)
-    full = _predicted(work, rows.X)
-    target = full if rows.y is None else rows.y
+    routed = _routed(work, rows)
     found = []
-    for predicted in (full, small.predict(rows.X)):
-        measured = _measured(target, predicted, rows.weight)
+    for raw in (routed.full, _by_output(small.decision_function(rows.X))):
+        measured = measure(routed, raw)
         known: Scores = {"r_squared": measured.score}
         if work.targets:
             known |= measured.metrics
@@ -144,18 +148,25 @@ def _score_of_some(work: Work) -> float | None:
     weighed = rows.weight is None or bool(rows.weight.any())
     if rows.y is None or len(rows) < _ENOUGH or not weighed or not rows.y.std():
         return None
-    return _measured(rows.y, _predicted(work, rows.X), rows.weight).score
+    routed = _routed(work, rows)
+    return measure(routed, routed.full).score
 
 
-def _predicted(work: Work, X: Any) -> Any:
-    return work.source.original.predict(work.source.transform(X))
+def _routed(work: Work, rows: "Rows") -> "RoutedRows":
+    from forestprune.select.routed import RoutedRows
+
+    return RoutedRows.of(work.source, rows.X, rows.y, rows.weight)
 
 
-def _measured(target: Any, predicted: Any, weight: Any) -> "Measured":
-    from forestprune.loss import Yardstick
+def _by_output(raw: Any) -> Any:
+    return np.atleast_2d(np.asarray(raw, np.float64).T)
 
-    by_output = [np.atleast_2d(np.asarray(each, np.float64).T) for each in (target, predicted)]
-    return Yardstick(by_output[0], weight).measure(by_output[1])
+
+def measure(rows: "RoutedRows", raw: Any) -> "Measured":
+    """Return how well raw predictions for some rows do."""
+    from forestprune.select.scoring import yardstick_for
+
+    return yardstick_for(rows).measure(raw)
 
 
 def table(document: dict[str, Any]) -> "Table":
@@ -177,10 +188,12 @@ def table(document: dict[str, Any]) -> "Table":
     if full["r_squared"] is not None:
         label = f"{label}, {document['rows_held_out']:,} rows held out"
         result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")
-        for key in ("rmse", "mae"):
-            if full[key] is not None:
+        for key, after in small.items():
+            if key in ("rmse", "mae") and after is not None:
                 label = f"{key.upper()}, in units of the target"
-                result.add_row(label, f"{full[key]:.4g}", f"{small[key]:.4g}")
+                result.add_row(label, f"{full[key]:.4g}", f"{after:.4g}")
+            elif key in _OF_CLASSES:
+                result.add_row(key.replace("_", " "), f"{full[key]:.4g}", f"{after:.4g}")
     else:
         pruned_with = f"{label}, rows it was pruned with"
         result.add_row(pruned_with, "not measured", f"{1.0 - document['loss']:.4f}")

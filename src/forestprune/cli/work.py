@@ -133,10 +133,12 @@ def prepare(source: "Source", files: Files, data: Data, division: Division) -> W
 
 def _targets(source: "Source", data: Data) -> Sequence[str]:
     """Return the columns to predict; none for the model's own predictions."""
+    from forestprune.loss import loss_for
+
     forest = source.forest
     if data.no_target:
         return ()
-    if not forest.adds_up_to_y:
+    if loss_for(forest.origin, labelled=True) is None:
         if data.target and forest.origin is not None:
             raise WrongCallError(
                 f"The trees of this {forest.origin.model_class} add up to "
@@ -149,9 +151,12 @@ def _targets(source: "Source", data: Data) -> Sequence[str]:
             "--target is required: name the column that the model predicts, or give --no-target to "
             "prune towards the model's own predictions."
         )
-    if len(data.target) != forest.n_outputs:
+    is_classes = forest.origin is not None and bool(forest.origin.classes)
+    wanted = 1 if is_classes else forest.n_outputs
+    if len(data.target) != wanted:
+        what = "one class" if is_classes else f"{wanted} numbers"
         raise CommandError(
-            f"The model predicts {forest.n_outputs} numbers a row, but --target names "
-            f"{len(data.target)}: give it once for each, in order."
+            f"The model predicts {what} a row, but --target names {len(data.target)}: give it once "
+            "for each, in order."
         )
     return data.target

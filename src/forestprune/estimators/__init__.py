@@ -1,6 +1,11 @@
 """scikit-learn meta-estimators: fit a forest, or take a fitted one, and prune it."""
 
-from forestprune.estimators.cross_validation import ForestPruneRegressorCV
-from forestprune.estimators.regressor import ForestPruneRegressor
+from forestprune.estimators.classifiers import ForestPruneClassifier, ForestPruneClassifierCV
+from forestprune.estimators.regressors import ForestPruneRegressor, ForestPruneRegressorCV
 
-__all__ = ["ForestPruneRegressor", "ForestPruneRegressorCV"]
+__all__ = [
+    "ForestPruneClassifier",
+    "ForestPruneClassifierCV",
+    "ForestPruneRegressor",
+    "ForestPruneRegressorCV",
+]

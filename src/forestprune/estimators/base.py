@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from forestprune.exceptions import OptionError
 from forestprune.interop.source import Source, is_a
+from forestprune.loss import loss_for
 from forestprune.options import Format, Options, require_choice, require_count
 from forestprune.select.budget import Budget, check_quality
 from forestprune.select.pruned import PrunedForest
+from forestprune.select.scoring import Scoring, check_scoring
 
 BUDGET = ("max_nodes", "max_trees", "max_depth", "max_bytes")
 
@@ -32,8 +35,11 @@ class Rows(NamedTuple):
         return Rows(*(None if part is None else _safe_indexing(part, which) for part in self))
 
 
-class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """An estimator that predicts with a pruned forest."""
+class PrunedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator that predicts with a pruned forest.
+
+    What it predicts is said in :mod:`forestprune.estimators.kinds`.
+    """
 
     estimator: Any
     format: Format | None
@@ -41,33 +47,11 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     confidence: float | None
     one_standard_error: bool
     n_alphas: int
+    scoring: Scoring
     n_jobs: int | None
     pruned_: PrunedForest
     n_iter_: int
     estimator_: Any
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return what the pruned model predicts for the rows of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n_features)
-
-        Returns
-        -------
-        array of shape (m,), or (m, n_outputs)
-        """
-        check_is_fitted(self)
-        if getattr(X, "ndim", 2) == 1:
-            raise ValueError(
-                "X must be a table with a row for each prediction, got one dimension. Reshape your "
-                "data with X.reshape(1, -1) if it is one row."
-            )
-        validate_data(self, X, reset=False, skip_check_array=True)
-        if self.pruned_.forest.adds_up_to_y:
-            return self.pruned_.predict(X, n_jobs=self.n_jobs)
-        predicted: NDArray[np.float64] = self.estimator_.predict(X)
-        return predicted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -83,10 +67,20 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     def _options(self) -> dict[str, Any]:
         return self._given(*(field.name for field in fields(Options)))
 
+    def _check_kind(self) -> None:
+        """Refuse an estimator of another kind than this one."""
+        raise NotImplementedError
+
+    def _labels(self, y: ArrayLike) -> NDArray[Any] | None:
+        """Return the labels of classes, checked; None if y is numbers to be estimated."""
+        return None
+
     def _checked(self, X: Any, y: ArrayLike) -> Options:
         """Refuse what is wrong before a forest is fitted, which may take hours."""
         validate_data(self, X, y, skip_check_array=True)
+        self._check_kind()
         check_quality(self.tolerance, self.one_standard_error, self.confidence)
+        check_scoring(self.scoring)
         require_choice("format", self.format)
         require_count("n_alphas", self.n_alphas, 1)
         Budget(**self._given(*BUDGET))
@@ -99,6 +93,33 @@ class PrunedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         if is_a(self.estimator, "sklearn.frozen", "FrozenEstimator"):
             raise NotFittedError("A FrozenEstimator must be fitted before it is pruned.")
         return Source.of(_fit(clone(self.estimator), rows))
+
+    def _target(self, source: Source, y: Any) -> Any:
+        """Return y; None if a model is to be pruned towards what it says itself.
+
+        That is where y cannot be judged by: the loss that it was trained for is not known.
+        """
+        origin = source.original.origin
+        if loss_for(origin, labelled=True) is not None:
+            return y
+        if self.scoring is not None:
+            what = "what they do" if origin is None else origin.predicts
+            raise OptionError(
+                f"{{scoring}} compares predictions with y, but the trees of this "
+                f"{type(self.estimator).__name__} add up to {what}, in a loss that is not known "
+                "here: it is pruned towards what it says itself. Leave {scoring} out."
+            )
+        return None
+
+    def _check_rows(self, X: Any) -> None:
+        """Refuse rows that cannot be predicted for, or before there is a model."""
+        check_is_fitted(self)
+        if getattr(X, "ndim", 2) == 1:
+            raise ValueError(
+                "X must be a table with a row for each prediction, got one dimension. Reshape your "
+                "data with X.reshape(1, -1) if it is one row."
+            )
+        validate_data(self, X, reset=False, skip_check_array=True)
 
     def _finish(self, pruned: PrunedForest) -> None:
         self.pruned_ = pruned

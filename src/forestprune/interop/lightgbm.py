@@ -1,4 +1,4 @@
-"""LightGBM: LGBMRegressor and Booster, with boosting gbdt, dart, rf or goss.
+"""LightGBM: its estimators and Booster, with boosting gbdt, dart, rf or goss.
 
 A model is read as its default `predict` uses it: up to the best iteration, if training stopped
 early. A random forest (boosting="rf") is read as the average that `predict` returns, though with
@@ -8,8 +8,13 @@ for the trees that are gone.
 LightGBM has no place for a constant and adds the start score to the first tree. So does writing;
 a random forest gets the constant in every tree. If no tree is left, the model is one leaf.
 
+Of several classes each has a tree in every round, and the constant goes into the first tree of each
+class. Where classes have lost different numbers of trees, leaves that add nothing fill the rounds.
+
 What training recorded besides the trees (scores, the best iteration) is not carried over: it does
-not hold for the pruned model. A random generator given as `random_state` becomes None.
+not hold for the pruned model. A random generator given as `random_state` becomes None, and a
+function given as `objective` becomes "custom", LightGBM's name for any: it is needed for training
+alone.
 
 Arrays of whole numbers are rounded to float32 by LightGBM's Python package, before anything else;
 here they are not. That makes a difference only beyond 2**24.
@@ -21,21 +26,23 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import lightgbm
 import numpy as np
-from lightgbm import Booster, Dataset, LGBMRegressor
+from lightgbm import Booster, Dataset, LGBMClassifier, LGBMRanker, LGBMRegressor
 from lightgbm.basic import LightGBMError, _ConfigAliases
 from numpy.typing import NDArray
+from sklearn.preprocessing import LabelEncoder
 
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest
+from forestprune.forest.classes import labels_of
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
-from forestprune.forest.origin import Link, Origin
+from forestprune.forest.origin import Origin
+from forestprune.interop.lightgbm_objective import count_outputs, read_objective
 from forestprune.interop.lightgbm_text import (
     NAN_IS_MISSING,
     ZERO_IS_MISSING,
@@ -48,35 +55,22 @@ from forestprune.interop.lightgbm_text import (
 )
 from forestprune.interop.params import check_writable, plain, refusal
 
-_CLASSES = {cls.__name__: cls for cls in (LGBMRegressor, Booster)}
+_CLASSES = {cls.__name__: cls for cls in (LGBMRegressor, LGBMClassifier, LGBMRanker, Booster)}
 _FORMAT = "v4"
 
 FILES = (".txt",)
 
-# Objectives that are read: the link, and the name for all libraries.
-_OBJECTIVES: dict[str, tuple[Link, str]] = {
-    "regression": ("identity", "squared_error"),
-    "regression_l1": ("identity", "absolute_error"),
-    "huber": ("identity", "huber"),
-    "fair": ("identity", "fair"),
-    "mape": ("identity", "absolute_percentage_error"),
-    "quantile": ("identity", "quantile"),
-    "poisson": ("log", "poisson"),
-    "gamma": ("log", "gamma"),
-    "tweedie": ("log", "tweedie"),
-    "binary": ("logit", "log_loss"),
-    "cross_entropy": ("logit", "cross_entropy"),
-}
-_PARAMS = {"quantile": ("level", "alpha"), "tweedie": ("power", "tweedie_variance_power")}
-
-# Fitted attributes of LGBMRegressor, as far as they differ from those of one not fitted. Which of
+# Fitted attributes of all estimators, as far as they differ from those of one not fitted. Which of
 # them exist depends on the version.
 _ATTRIBUTES = ("_objective", "_n_features", "_n_features_in", "_fitted_with_feature_names")
+_OF_RANKERS = ("_eval_at",)
+_WEIGHTS = ("class_weight", "_class_weight")
 
 _WHY_NOT = {
-    "LGBMClassifier": "Classifiers are not read yet.",
-    "LGBMRanker": "A ranker's output has no scale that rows of different queries share.",
-    "DaskLGBMRegressor": "Pass what its to_local() returns.",
+    **{
+        f"DaskLGBM{kind}": "Pass what its to_local() returns."
+        for kind in ("Regressor", "Classifier", "Ranker")
+    },
     "CVBooster": "Pass one of its boosters.",
 }
 
@@ -85,7 +79,7 @@ _WHY_NOT = {
 
 
 def from_model(model: Any) -> Forest:
-    """Read a fitted LGBMRegressor, or a Booster."""
+    """Read a fitted LGBMRegressor, LGBMClassifier or LGBMRanker, or a Booster."""
     cls = type(model)
     if cls not in _CLASSES.values():
         raise UnsupportedModelError(refusal(cls, _CLASSES.values(), _WHY_NOT.get(cls.__name__, "")))
@@ -97,23 +91,31 @@ def from_model(model: Any) -> Forest:
             f"{text.header['version']}, which this version of forestprune does not know. Use "
             "LightGBM 4."
         )
-    objective = _objective(text)
+    described = read_objective(
+        text,
+        model.classes_ if isinstance(model, LGBMClassifier) else None,
+        getattr(model, "_class_weight", None),
+    )
     state: dict[str, Any] = {
         "header": text.header,
         "parameters": text.parameters,
         "pandas_categorical": text.pandas_categorical,
-        "booster_params": plain("params", booster.params),
+        "booster_params": _plain_params(booster.params),
     }
-    if isinstance(model, LGBMRegressor):
-        state["params"] = plain("params", model.get_params())
-        state["attributes"] = {
-            name: plain(name, getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)
-        }
+    if model is not booster:
+        state["params"] = _plain_params(model.get_params())
+        state["attributes"] = _plain_params(
+            {
+                name: getattr(model, name)
+                for name in (*_ATTRIBUTES, *_OF_RANKERS, "_class_weight")
+                if hasattr(model, name)
+            }
+        )
     origin = Origin(
         "lightgbm",
         cls.__name__,
         state,
-        **objective,
+        **described,
         averages=_averages(text.header),
         **_constraints(text),
     )
@@ -128,7 +130,7 @@ def load(path: str | os.PathLike[str]) -> Booster:
     """
     try:
         text = parse_model(Path(path).read_text(encoding="utf-8"))
-        _objective(text)
+        read_objective(text)
         _forest_of(text)
         return Booster(model_str=compose_model(text))
     except (LookupError, ValueError, OverflowError, MemoryError, LightGBMError) as error:
@@ -180,15 +182,41 @@ def _text_of(booster: Booster) -> str:
     return text
 
 
+def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters, or attributes of such names, as JSON can hold them."""
+    objectives = {"_objective", *_ConfigAliases.get("objective")}
+    known = {
+        name: "custom" if name in objectives and callable(param) else param
+        for name, param in params.items()
+    }
+    for name in _WEIGHTS:
+        if isinstance(known.get(name), dict):
+            # As two lists: labels may be numbers, which cannot be keys in JSON.
+            weights = known[name]
+            known[name] = {"labels": list(weights), "weights": list(weights.values())}
+    return {name: plain(name, param) for name, param in known.items()}
+
+
+def _with_labels(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters with the weights of classes by label again."""
+    return {
+        name: dict(zip(param["labels"], param["weights"], strict=True))
+        if name in _WEIGHTS and isinstance(param, dict)
+        else param
+        for name, param in params.items()
+    }
+
+
 def _forest_of(text: ModelText, origin: Origin | None = None) -> Forest:
     """Return the trees of a model text as a forest."""
-    n_trees = len(text.trees)
-    unit = 1.0 / n_trees if n_trees and _averages(text.header) else 1.0
+    n_trees, outputs = len(text.trees), count_outputs(text)
+    unit = outputs / n_trees if n_trees and _averages(text.header) else 1.0
     forest = build_forest(
         map(read_tree, text.trees),
         n_nodes=sum(2 * int(fields["num_leaves"]) - 1 for fields in text.trees),
         scale=np.full(n_trees, unit),
-        base=np.zeros(1),
+        base=np.zeros(outputs),
+        tree_output=np.arange(n_trees) % outputs if outputs > 1 else (),
         input=InputSpec(n_features=int(text.header["max_feature_idx"] or 0) + 1),
         origin=origin,
         tree_extras={"shrinkage": np.array([float(f.get("shrinkage", 1)) for f in text.trees])},
@@ -199,38 +227,6 @@ def _forest_of(text: ModelText, origin: Origin | None = None) -> Forest:
 
 def _averages(header: Mapping[str, str | None]) -> bool:
     return "average_output" in header
-
-
-def _objective(text: ModelText) -> dict[str, Any]:
-    """Return link and objective of a model; refuse it if they cannot be known."""
-    header = text.header
-    if not header.get("objective"):
-        raise UnsupportedModelError(
-            "LightGBM models are read if trained with one of its own objectives; this one has a "
-            "custom objective, whose link is unknown. Train it with one of "
-            f"{', '.join(_OBJECTIVES)}."
-        )
-    name, *flags = str(header["objective"]).split()
-    if name not in _OBJECTIVES or header["num_tree_per_iteration"] != "1":
-        raise UnsupportedModelError(
-            f"LightGBM models are read if their objective is one of {', '.join(_OBJECTIVES)}; "
-            f"got {name}, whose raw output is not one number that estimates y or a function of it."
-        )
-    link, objective = _OBJECTIVES[name]
-    params = {
-        key: float(number)
-        for key, _, number in (flag.partition(":") for flag in flags)
-        if key == "sigmoid"
-    }
-    if name in _PARAMS:
-        key, parameter = _PARAMS[name]
-        if found := re.search(rf"(?m)^\[{parameter}: (.*)\]$", text.parameters):
-            params[key] = float(found[1])
-    return {
-        "link": "signed_sqrt" if "sqrt" in flags else link,
-        "objective": objective,
-        "objective_params": params,
-    }
 
 
 def _constraints(text: ModelText) -> dict[str, Any]:
@@ -322,24 +318,41 @@ def _marked_columns(text: ModelText, sizes: list[int]) -> tuple[int, ...]:
 
 def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted model of the class it was read from."""
-    check_writable(forest, origin, _CLASSES, "LightGBM")
+    check_writable(forest, origin, _CLASSES, "LightGBM", by_class=True)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
     trees = _write_trees(forest, average=_averages(state["header"]))
+    rounds = len(trees) // forest.n_outputs
     parameters = re.sub(
-        r"(?m)^\[num_iterations: .*\]$", f"[num_iterations: {len(trees)}]", state["parameters"]
+        r"(?m)^\[num_iterations: .*\]$", f"[num_iterations: {rounds}]", state["parameters"]
     )
     text = ModelText(state["header"], trees, parameters, state["pandas_categorical"])
+    if count_outputs(text) != forest.n_outputs:
+        raise InvalidForestError(
+            f"The forest must have {count_outputs(text)} outputs, like the model that it was read "
+            f"from; got {forest.n_outputs}."
+        )
     booster = Booster(model_str=compose_model(text))
-    booster.params = _with_rounds(state["booster_params"], len(trees))
+    booster.params = _with_rounds(state["booster_params"], rounds)
     if origin.model_class == "Booster":
         return booster
-    model = LGBMRegressor(**_with_rounds(state["params"], len(trees)))
-    for name in _ATTRIBUTES:
-        if name in state["attributes"] and hasattr(model, name):
-            setattr(model, name, state["attributes"][name])
+    model = _CLASSES[origin.model_class](**_with_labels(_with_rounds(state["params"], rounds)))
+    for name, attribute in _with_labels(state["attributes"]).items():
+        if hasattr(model, name) or (name in _OF_RANKERS and isinstance(model, LGBMRanker)):
+            setattr(model, name, attribute)
+    if isinstance(model, LGBMClassifier):
+        _set_labels(model, labels_of(origin))
     model._Booster = booster
     model.fitted_ = True
     return model
+
+
+def _set_labels(model: LGBMClassifier, labels: NDArray[Any]) -> None:
+    """Let a classifier know its labels, as its `fit` does."""
+    model._le = LabelEncoder()
+    model._le.classes_ = labels
+    model._class_map = dict(zip(labels, model._le.transform(labels), strict=True))
+    model._classes = labels
+    model._n_classes = len(labels)
 
 
 def _with_rounds(params: dict[str, Any], rounds: int) -> dict[str, Any]:
@@ -349,18 +362,31 @@ def _with_rounds(params: dict[str, Any], rounds: int) -> dict[str, Any]:
 
 
 def _write_trees(forest: Forest, *, average: bool) -> list[dict[str, str]]:
-    """Return the trees as text, whose sum or average is the forest."""
+    """Return the trees as text, whose sum or average is the forest, in rounds of one an output."""
     compact = forest.compact()
-    if not compact.n_trees:
-        return [constant_tree(float(compact.base[0]))]
-    base = float(compact.base[0])
-    factors = compact.scale / (1.0 / compact.n_trees if average else 1.0)
+    output = compact.tree_output if compact.tree_output.size else np.zeros(compact.n_trees)
+    by_output = [np.flatnonzero(output == k).tolist() for k in range(compact.n_outputs)]
+    rounds = max(1, *map(len, by_output))
+    columns = [
+        _write_output(compact, trees, float(base), rounds, average=average)
+        for trees, base in zip(by_output, compact.base, strict=True)
+    ]
+    return [tree for trees in zip(*columns, strict=True) for tree in trees]
+
+
+def _write_output(
+    forest: Forest, numbers: list[int], base: float, rounds: int, *, average: bool
+) -> list[dict[str, str]]:
+    """Return the trees of one output, and leaves that add nothing up to `rounds` of them."""
     trees = []
-    for i, (a, b) in enumerate(pairwise(compact.offsets.tolist())):
-        value = compact.value[a:b, 0] * factors[i]
-        shrinkage = float(compact.tree_extras["shrinkage"][i])
-        if base != 0.0 and (average or i == 0):
+    for place, i in enumerate(numbers):
+        nodes = slice(int(forest.offsets[i]), int(forest.offsets[i + 1]))
+        value = forest.value[nodes, 0] * (forest.scale[i] / (1.0 / rounds if average else 1.0))
+        shrinkage = float(forest.tree_extras["shrinkage"][i])
+        if base != 0.0 and (average or place == 0):
             # Like the library, which says so by a shrinkage of 1.
             value, shrinkage = value + base, 1.0
-        trees.append(write_tree(compact, slice(a, b), value, shrinkage))
+        trees.append(write_tree(forest, nodes, value, shrinkage))
+    for place in range(len(numbers), rounds):
+        trees.append(constant_tree(base if average or place == 0 else 0.0))
     return trees

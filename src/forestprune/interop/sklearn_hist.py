@@ -216,7 +216,9 @@ def to_native(forest: Forest, origin: Origin, cls: type) -> Any:
     forest = forest.compact()
     _check_sets(forest)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
-    params = decoded(state["params"])
+    params = state["params"]
+    if "class_weight" in params:  # which may be by labels
+        params |= decoded({"class_weight": params["class_weight"]})
     labels = labels_of(origin) if origin.classes else None
     with threadpool_limits(1, user_api="openmp"):  # threads would take longer to start than to run
         model = _fitted_to_made_up_rows(cls, params, forest.input, state["encodings"], labels)

@@ -221,8 +221,12 @@ def _objective(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"link": link, "objective": name, "objective_params": params}
     found |= _classes(model, learner)
     if name == "quantile":
-        (level,) = json.loads(learner["objective"]["quantile_loss_param"]["quantile_alpha"])
-        params["level"] = float(level)
+        levels = json.loads(learner["objective"]["quantile_loss_param"]["quantile_alpha"])
+        if len(levels) > 1:
+            raise UnsupportedModelError(
+                f"Models of one quantile are read, this one has {len(levels)}. Fit one for each."
+            )
+        params["level"] = float(levels[0])
     elif name == "tweedie":
         power = learner["objective"]["tweedie_regression_param"]["tweedie_variance_power"]
         params["power"] = float(power)

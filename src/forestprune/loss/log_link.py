@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from forestprune.loss.loss import Loss
 
-LARGEST_EXPONENT = 350.0
-"""Squares of exponentials of more, added up over many rows, may be beyond all numbers."""
+LARGEST_EXPONENT = 322.0
+"""The exponential of more is larger than the largest target."""
 
 LEAST_SHARE = 1e-3
 """What the Hessian is at least, over what it is at the best constant."""
@@ -38,6 +38,6 @@ class LogLink(Loss):
 
 
 def exponential(numbers: Floats) -> Floats:
-    """Return exponentials, of numbers as far as their squares can be added up."""
+    """Return exponentials, of numbers up to a size from which on they could not be added up."""
     clipped = np.clip(numbers, -LARGEST_EXPONENT, LARGEST_EXPONENT)
     return np.exp(clipped, out=clipped)

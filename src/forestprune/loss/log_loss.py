@@ -137,7 +137,7 @@ class SoftmaxLogLoss(Loss):
         return for_all_rows(hessian, target)
 
     def row_hessian(self, target: Floats, raw: Floats) -> Floats:
-        """Return the largest ``2 p (1 - p)`` or the largest p, whichever is less: both are bounds."""
+        """Return the largest p or the largest ``2 p (1 - p)``: both are bounds, and one is less."""
         likeliest: Floats = self.response(raw).max(axis=0)
         # The likeliest class has the largest 2 p (1 - p) too, unless none has more than half: and
         # then the largest p is less.
@@ -147,7 +147,7 @@ class SoftmaxLogLoss(Loss):
 
     def response(self, raw: Floats) -> Floats:
         """Return the probabilities of all classes."""
-        probability = raw - raw.max(axis=0)
+        probability: Floats = raw - raw.max(axis=0)
         np.exp(probability, out=probability)
         probability /= probability.sum(axis=0)
         return probability

@@ -14,7 +14,7 @@ from forestprune.exceptions import OptionError, escaped
 from forestprune.forest import response
 from forestprune.forest.classes import labels_of
 from forestprune.forest.origin import Origin
-from forestprune.loss import Measured, Yardstick
+from forestprune.loss import Yardstick
 from forestprune.loss.class_metrics import LEAST
 from forestprune.select.routed import RoutedRows
 
@@ -173,11 +173,6 @@ def yardstick_for(rows: RoutedRows) -> Yardstick:
         plain_weight=rows.plain_weight,
         classes=rows.numbers,
     )
-
-
-def measure(rows: RoutedRows, raw: Floats) -> Measured:
-    """Return how well raw predictions for some rows do."""
-    return yardstick_for(rows).measure(raw)
 
 
 def _name_of(scoring: Callable[..., float]) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import indexable
 
-from forestprune.estimators.base import PrunedRegressor, Rows, is_fitted
-from forestprune.exceptions import OptionError
+from forestprune.estimators.base import PrunedEstimator, Rows, is_fitted
+from forestprune.exceptions import OptionError, escaped
+from forestprune.forest.frames import listed
 from forestprune.interop.source import Source
 from forestprune.options import (
     Format,
@@ -26,46 +27,15 @@ from forestprune.select.budget import Budget
 from forestprune.select.choose import open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import RoutedRows, checked_alphas
+from forestprune.select.scoring import Scoring
 from forestprune.select.solver import rule_for
 from forestprune.select.validation import Validation, validate
 from forestprune.solve.point import Point
 from forestprune.system.progress import track
 
 
-class ForestPruneRegressorCV(PrunedRegressor):
-    """Prunes a tree ensemble; chooses how much by cross-validation.
-
-    For each fold the forest is fitted to the other folds and pruned with them for all alphas. Then
-    it is fitted and pruned with all rows, and the alpha is chosen by the scores of the folds: the
-    best within the budget, or by `tolerance` or `one_standard_error` the smallest one that is good
-    enough. A fitted estimator is not fitted again: then the folds say only how well *pruning* does
-    on rows that it did not see, whatever the forest saw.
-
-    Parameters
-    ----------
-    estimator : regressor
-        A tree ensemble, or a Pipeline that ends in one; see :class:`ForestPruneRegressor`.
-    cv : int, splitter or iterable
-        The folds, as for scikit-learn's `check_cv`.
-    max_nodes, max_trees, max_depth, max_bytes, format, tolerance, confidence, one_standard_error, n_alphas
-        As for :func:`forestprune.prune`; all may be left out.
-    alphas : array-like or None
-        Your own alphas, instead of `n_alphas` of them.
-    rule, refit, shrinkage, polish, weighting, max_iter, n_jobs, joint, alpha2, local_search, solver, time_limit, random_state
-        How to prune: see :class:`forestprune.Options`.
-
-    Attributes
-    ----------
-    path_ : PruningPath
-        The path of the forest fitted to all rows, with the folds' scores as its `validation`.
-    scores_ : float64 array of shape (n_alphas, n_folds)
-        R squared in each fold: of y or, if the trees do not add up to it, of the full model's
-        predictions.
-    alpha_, shrinkage_ : float
-        The alpha and the shrinkage chosen; without refitted leaves the latter means nothing.
-    pruned_, estimator_, n_iter_, n_features_in_, feature_names_in_
-        As of :class:`ForestPruneRegressor`.
-    """  # noqa: E501 (numpydoc wants the names on one line)
+class FoldedEstimator(PrunedEstimator):
+    """Prunes as much as cross-validation says."""
 
     def __init__(
         self,
@@ -86,6 +56,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
         refit: bool | None = None,
         shrinkage: float | Sequence[float] | None = None,
         polish: Polish | None = None,
+        scoring: Scoring = None,
         weighting: Weighting = "node",
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -112,6 +83,7 @@ class ForestPruneRegressorCV(PrunedRegressor):
         self.refit = refit
         self.shrinkage = shrinkage
         self.polish = polish
+        self.scoring = scoring
         self.weighting = weighting
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -122,30 +94,33 @@ class ForestPruneRegressorCV(PrunedRegressor):
         self.time_limit = time_limit
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> ForestPruneRegressorCV:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the forest, if it is not fitted, choose alpha by cross-validation, and prune.
 
         Parameters
         ----------
         X : array-like of shape (m, n_features)
         y : array-like of shape (m,), or (m, n_outputs)
+            Numbers to estimate, or labels of classes.
         sample_weight : array-like of shape (m,), or None
             Weight of each row, in fitting, pruning and scoring.
         """
         from sklearn.model_selection import check_cv  # not needed to predict
 
-        how = self._checked(X, y)
-        rows = Rows(*indexable(X, y, sample_weight))
-        folds = list(check_cv(self.cv).split(rows.X, rows.y))
+        how, labels = self._checked(X, y), self._labels(y)
+        rows = Rows(*indexable(X, y if labels is None else labels, sample_weight))
+        cv = check_cv(self.cv, labels, classifier=labels is not None)
+        folds = list(cv.split(rows.X, rows.y))
         if (self.one_standard_error or self.confidence is not None) and len(folds) < 2:
             raise OptionError(
                 "{one_standard_error} and {confidence} need at least two folds to tell how much "
                 f"scores scatter, got {len(folds)}."
             )
         given = None if self.alphas is None else checked_alphas(self.alphas)
-        source, fitted = self._source(rows), is_fitted(self.estimator)
+        fitted = is_fitted(self.estimator)
+        if labels is not None and not fitted:
+            _require_every_class(folds, labels)
+        source = self._source(rows)
         source, how = open_model(source, rows.X, how, self.max_depth, self.format)
         routed = self._routed(source, rows)
         with np.errstate(under="ignore"):
@@ -194,8 +169,9 @@ class ForestPruneRegressorCV(PrunedRegressor):
         return self.max_trees if self.polish == "subset" else None
 
     def _routed(self, source: Source, rows: Rows) -> RoutedRows:
-        y = rows.y if source.forest.adds_up_to_y else None
-        return RoutedRows.of(source, rows.X, y, rows.weights, self.n_jobs)
+        return RoutedRows.of(
+            source, rows.X, self._target(source, rows.y), rows.weights, self.n_jobs
+        )
 
     def _fitted_to(self, train: Rows, test: Rows, how: Options) -> tuple[RoutedRows, RoutedRows]:
         """Fit the forest to the rows of some folds; return these and the others, routed."""
@@ -220,11 +196,25 @@ class ForestPruneRegressorCV(PrunedRegressor):
         parts: list[Validation] = []
         fold = solvers(train, how, self._picked, choosing=True)
         for path, solver in zip(paths, fold, strict=True):
-            found = validate(test, solver.path(np.array([point.alpha for point in path])))
+            points = solver.path(np.array([point.alpha for point in path]))
+            found = validate(test, points, how.scoring)
             # A path that ends early ends at the full model, the solution for smaller alphas too.
             parts.append(found.take(np.minimum(np.arange(len(path)), found.scores.size - 1)))
-        parts += [validate(test, [solver.full()])] if full else []
+        parts += [validate(test, [solver.full()], how.scoring)] if full else []
         return Validation.joined(parts)
+
+
+def _require_every_class(folds: Sequence[tuple[Any, Any]], labels: NDArray[Any]) -> None:
+    """Refuse folds for which a forest would be fitted that has never seen some class."""
+    for number, (train, _) in enumerate(folds, start=1):
+        missing = np.setdiff1d(labels, labels[train])
+        if missing.size:
+            raise OptionError(
+                f"Each class must be among the rows that are fitted to for each fold of {{cv}}, "
+                f"but those for fold {number} of {len(folds)} lack "
+                f"{escaped(listed(missing.tolist()))}. "
+                "Give more rows of each class, or folds such as StratifiedKFold(shuffle=True)."
+            )
 
 
 def _summary(folds: Sequence[Validation]) -> Validation:
