@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import r2_score
+from sklearn.metrics import d2_pinball_score, mean_pinball_loss, r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -321,16 +322,35 @@ def test_without_y_the_model_itself_is_the_target():
     assert fp.prune(FOREST, X, max_nodes=50, X_val=X_VAL, y_val=Y_VAL).n_nodes <= 50
 
 
-def test_models_that_do_not_add_up_to_y_are_pruned_without_it():
+def test_models_are_pruned_in_their_own_loss():
     model = GradientBoostingRegressor(loss="quantile", alpha=0.8, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match=r"add up to the 0.8 quantile of y.* Leave y out"):
-        fp.prune(model, X, Y, max_nodes=100)
+    small = fp.prune(model, X, Y, max_nodes=100, X_val=X_VAL, y_val=Y_VAL)
+    assert small.validation.name == "D squared"
+    expected = d2_pinball_score(Y_VAL, small.predict(X_VAL), alpha=0.8)
+    assert small.validation.score == pytest.approx(expected)
+    squares = fp.prune(model, X, max_nodes=100)
+    loss = {"y_true": Y, "alpha": 0.8}
+    assert mean_pinball_loss(y_pred=small.predict(X), **loss) < mean_pinball_loss(
+        y_pred=squares.predict(X), **loss
+    )
+
+
+def test_models_whose_loss_is_not_known_are_pruned_without_y():
+    forest = fp.Forest.from_model(FOREST)
+    unknown = replace(forest, origin=replace(forest.origin, objective="expectile"))
     with pytest.raises(ValueError, match="Leave y out"):
-        fp.prune(model, X, max_nodes=100, X_val=X_VAL, y_val=Y_VAL)
-    path = fp.prune_path(model, X)
+        fp.prune(unknown, X, Y, max_nodes=100)
+    with pytest.raises(ValueError, match="Leave y out"):
+        fp.prune(unknown, X, max_nodes=100, X_val=X_VAL, y_val=Y_VAL)
+    path = fp.prune_path(unknown, X)
     with pytest.raises(ValueError, match="Leave y out"):
         path.score(X_VAL, Y_VAL)
-    small = path.select(max_nodes=200).to_native()
+    assert path.select(max_nodes=100).n_nodes <= 100
+
+
+def test_quantiles_are_pruned_towards_themselves_without_y():
+    model = GradientBoostingRegressor(loss="quantile", alpha=0.8, random_state=0).fit(X, Y)
+    small = fp.prune_path(model, X).select(max_nodes=200).to_native()
     assert abs(np.mean(small.predict(X_VAL) >= Y_VAL) - 0.8) < 0.15
     assert r2_score(model.predict(X_VAL), small.predict(X_VAL)) > 0.7
 

@@ -188,6 +188,7 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         *("--max-trees", 2, "--max-nodes", 30, "--no-refit"),
     )
     common = {"alpha2": 0.01, "joint": None, "polish": None, "solver": "heuristic"}
+    common |= {"scoring": None}
     assert seen.pop() == {
         "rule": "layer",
         "weighting": "depth",
@@ -205,7 +206,10 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         "max_nodes": 30,
         "refit": False,
         "shrinkage": None,
+        "scoring": None,
     }
+    succeeds(*command, "--force", "--scoring", "neg_mean_absolute_error", "--n-alphas", 3)
+    assert seen.pop()["scoring"] == "neg_mean_absolute_error"
     succeeds(*command, "--force", "--alpha2", 0, "--polish", "ridge", "--n-alphas", 3)
     assert seen.pop()["alpha2"] == 0.0
     succeeds(
@@ -245,25 +249,29 @@ def poisson(friedman, tmp_path_factory):
     return path
 
 
-def test_models_that_do_not_add_up_to_y_need_no_target(poisson, shop, friedman, tmp_path):
-    X, _ = friedman
+def test_models_with_a_link(poisson, shop, friedman, tmp_path):
+    X, y = friedman
     out, rows = tmp_path / "small.joblib", shop / "rows.csv"
     result = succeeds(
-        *("prune", poisson, rows, "--max-nodes", 40, "--trust", "--out", out, "--json")
+        *("prune", poisson, rows, "--max-nodes", 40, "--trust", "--out", out, "--json"),
+        "--no-target",
     )
     X_fit, X_val = split(X)
     same = fp.prune(joblib.load(poisson), X_fit, max_nodes=40, X_val=X_val)
-    np.testing.assert_allclose(joblib.load(out).predict(X), np.exp(same.predict(X)))
+    np.testing.assert_allclose(joblib.load(out).predict(X), same.predict(X))
     assert json.loads(result.stdout)["target"] is None
-    assert json.loads(result.stdout)["full"]["r_squared"] == 1.0
+    assert json.loads(result.stdout)["full"]["r_squared"] == pytest.approx(1.0)
     assert "towards the model's own predictions" in result.stderr
     out.unlink()
-    fails(
-        tmp_path,
-        *("prune", poisson, rows, "--target", "y", "--trust", "--out", out),
-        code=2,
-        match="log of the mean of y, .*leave --target out",
-    )
+    # With a target they are pruned in their own loss.
+    command = ("prune", poisson, rows, "--target", "y", "--trust", "--max-nodes", 40)
+    if y.min() >= 0.0:
+        succeeds(*command, "--out", out)
+        X_fit, X_val, y_fit, y_val = split(X, y)
+        same = fp.prune(joblib.load(poisson), X_fit, y_fit, max_nodes=40, X_val=X_val, y_val=y_val)
+        np.testing.assert_allclose(joblib.load(out).predict(X), same.predict(X))
+    else:
+        fails(tmp_path, *command, "--out", out, match="y must be 0 or more for the Poisson loss")
 
 
 def test_own_predictions_on_request(shop, friedman, tmp_path):

@@ -119,7 +119,7 @@ def test_pruned_models_are_of_the_same_class(name, kind, tmp_path):
     # Where two classes are as likely but for rounding, either may be taken.
     sure = np.diff(np.sort(small.predict_proba(X), axis=1)[:, -2:])[:, 0] > 1e-5
     np.testing.assert_array_equal(native.predict(X)[sure], small.predict(X)[sure])
-    assert np.mean(native.predict(X) == y) > 1.2 / len(model.classes_)
+    assert np.mean(native.predict(X) == y) > 1.1 / len(model.classes_)
     joblib.dump(native, tmp_path / "small")
     again = joblib.load(tmp_path / "small")
     np.testing.assert_array_equal(again.predict(X), native.predict(X))

@@ -123,7 +123,7 @@ CASES = {
         *("signed_sqrt", "squared_error", {}, False),
     ),
     "lgb median": (lightgbm("regression_l1"), "identity", "absolute_error", {}, True),
-    "lgb huber": (lightgbm("huber"), "identity", "huber", {}, True),
+    "lgb huber": (lightgbm("huber"), "identity", "huber", {"delta": 0.9}, True),
     "lgb fair": (lightgbm("fair"), "identity", "fair", {}, True),
     "lgb mape": (lightgbm("mape"), "identity", "absolute_percentage_error", {}, True),
     "lgb quantile": (

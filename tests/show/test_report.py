@@ -473,8 +473,8 @@ def test_what_is_no_y_is_named(tmp_path, data):
     path = fp.prune_path(model, X, n_alphas=5)
     shown = Page(written(tmp_path, path, 4, X=X)).text
     assert path.source.forest.origin.predicts in shown
-    with pytest.raises(ValueError, match="cannot be compared with y"):
-        fp.write_report(tmp_path / "other.html", path, 4, X=X, y=y)
+    with pytest.raises(ValueError, match="y must be 0 or more for the Poisson loss"):
+        fp.write_report(tmp_path / "other.html", path, 4, X=X, y=-np.exp(y))
     assert not (tmp_path / "other.html").exists()
 
 

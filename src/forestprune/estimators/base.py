@@ -71,7 +71,7 @@ class PrunedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse an estimator of another kind than this one."""
         raise NotImplementedError
 
-    def _labels(self, y: ArrayLike) -> NDArray[Any] | None:
+    def _labels(self, y: ArrayLike) -> NDArray[Any] | None:  # noqa: ARG002
         """Return the labels of classes, checked; None if y is numbers to be estimated."""
         return None
 

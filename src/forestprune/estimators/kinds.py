@@ -83,7 +83,7 @@ class PrunedClassifier(ClassifierMixin, PrunedEstimator):  # type: ignore[misc]
         self._check_rows(X)
         return self.pruned_.predict_proba(X, n_jobs=self.n_jobs)
 
-    @available_if(_has_scores)
+    @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return what the trees add up to; for estimators that have this method themselves.
 

@@ -192,7 +192,7 @@ def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
     for name in _WEIGHTS:
         if isinstance(known.get(name), dict):
             # As two lists: labels may be numbers, which cannot be keys in JSON.
-            weights = known[name]
+            weights: Any = known[name]
             known[name] = {"labels": list(weights), "weights": list(weights.values())}
     return {name: plain(name, param) for name, param in known.items()}
 
@@ -335,7 +335,7 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     booster.params = _with_rounds(state["booster_params"], rounds)
     if origin.model_class == "Booster":
         return booster
-    model = _CLASSES[origin.model_class](**_with_labels(_with_rounds(state["params"], rounds)))
+    model: Any = _CLASSES[origin.model_class](**_with_labels(_with_rounds(state["params"], rounds)))
     for name, attribute in _with_labels(state["attributes"]).items():
         if hasattr(model, name) or (name in _OF_RANKERS and isinstance(model, LGBMRanker)):
             setattr(model, name, attribute)

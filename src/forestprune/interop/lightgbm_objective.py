@@ -40,7 +40,7 @@ _OF_CLASSIFIERS = (*_OF_LABELS, "cross_entropy")
 
 
 def count_outputs(text: ModelText) -> int:
-    """Return how many raw predictions a row has, one or one a class; each round has a tree for each.
+    """Return how many raw predictions a row has, for each of which a round has a tree.
 
     LightGBM trusts that the numbers in a text fit together, and writes beyond its arrays if they
     do not.
