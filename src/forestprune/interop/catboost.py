@@ -1,4 +1,4 @@
-"""CatBoost: regressors, and plain models with a regression or binary loss.
+"""CatBoost: regressors, classifiers of two classes, and plain models of the same losses.
 
 Features are numbers, or categories of which splits ask for one at a time, as CatBoost trains them
 where there are few (`one_hot_max_size`). A model holds hashes in place of categories.
@@ -25,12 +25,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd  # CatBoost needs it, too
-from catboost import CatBoost, CatBoostError, CatBoostRegressor, Pool
+from catboost import CatBoost, CatBoostClassifier, CatBoostError, CatBoostRegressor, Pool
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
+from forestprune.forest.classes import plain_labels
 from forestprune.forest.constraints import within_boxes
 from forestprune.forest.forest import Forest
 from forestprune.forest.frames import as_floats, column_names, entries_of, listed
@@ -40,12 +41,11 @@ from forestprune.forest.symmetric import is_symmetric, within_levels
 from forestprune.interop.catboost_trees import read_trees, write_trees
 from forestprune.interop.params import check_writable, plain, refusal, refuse
 
-_CLASSES = {cls.__name__: cls for cls in (CatBoostRegressor, CatBoost)}
+_CLASSES = {cls.__name__: cls for cls in (CatBoostRegressor, CatBoostClassifier, CatBoost)}
 
 FILES = (".cbm", ".json")
 
 _WHY_NOT = {
-    "CatBoostClassifier": "Classifiers are not read yet.",
     "CatBoostRanker": "What a ranker predicts is not on the scale of y.",
 }
 
@@ -105,6 +105,7 @@ def from_model(model: Any) -> Forest:
             type(model).__name__,
             _describe(model, document),
             **objective,
+            **_answers(model, objective),
             monotone=_monotone(model, document["features_info"], rows.n_features),
         ),
     )
@@ -255,6 +256,33 @@ def _objective(model: Any) -> dict[str, Any]:
     elif name == "tweedie":
         params["power"] = float(loss["params"]["variance_power"])
     return {"link": link, "objective": name, "objective_params": params}
+
+
+def _answers(model: Any, objective: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the `predict` of a model returns, and the classes it tells apart."""
+    if not isinstance(model, CatBoostClassifier):
+        is_plain = not isinstance(model, CatBoostRegressor)
+        # A regressor returns what its trees add up to, unless it counts.
+        counts = objective["objective"] in ("poisson", "tweedie")
+        raw = is_plain or (objective["link"] == "log" and not counts)
+        return {"response": "raw" if raw else "value"}
+    found = {"response": "class"} | plain_labels(model.classes_)
+    weight = _class_weight(model.get_params(), found["classes"])
+    # Of labels, as opposed to shares, the cross entropy is the log-loss.
+    return found | {"class_weight": weight} if weight else found
+
+
+def _class_weight(params: Mapping[str, Any], labels: tuple[Any, ...]) -> Any:
+    """Return by what the rows of each class counted."""
+    named = {"Balanced": "balanced", "SqrtBalanced": "sqrt_balanced"}
+    given = params.get("class_weights")
+    if params.get("auto_class_weights") in named:
+        return named[params["auto_class_weights"]]
+    if params.get("scale_pos_weight") is not None:
+        return 1.0, float(params["scale_pos_weight"])
+    if isinstance(given, Mapping):
+        return tuple(float(given.get(label, given.get(str(label), 1.0))) for label in labels)
+    return () if given is None else tuple(map(float, given))
 
 
 def _monotone(model: Any, info: Mapping[str, Any], n_features: int) -> tuple[int, ...]:
