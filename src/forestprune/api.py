@@ -46,7 +46,7 @@ def prune(
     that matter:
 
     - `max_nodes`, `max_trees`, `max_bytes`: a budget; the best model within it is taken.
-    - `tolerance`: how much R squared may fall on validation rows; the smallest such model is taken.
+    - `tolerance`: how much the score may fall on validation rows; the smallest such model is taken.
     - `X_val`, `y_val`: validation rows, which the model was not trained on.
     - `rule`: "subtree" keeps any subtree that contains the root; "oblivious", the default for
       symmetric models of CatBoost, any levels of each tree; "layer", the paper's rule, cuts each
@@ -57,11 +57,13 @@ def prune(
 
     What is minimised, over the part of each tree that is kept and its leaf values, is::
 
-        (1 / m) * || y - prediction ||^2 / var(y)  +  (alpha / K) * cost of what is kept
-        + shrinkage * sum over leaves of (value - original value)^2 / (m * var(y))
+        loss(y, prediction) / loss of the best constant  +  (alpha / K) * cost of what is kept
+        + shrinkage * sum over leaves of (value - original value)^2 / (2 loss of the best constant)
 
-    where m is the number of rows and K the cost of the whole forest, so that neither alpha nor the
-    error has a unit. The last term is there if leaf values are refitted.
+    where the loss, summed over rows, is that which the model was trained for (half the squared
+    error, log-loss, Poisson ...) and K the cost of the whole forest, so that neither alpha nor the
+    loss has a unit. The last term is there if leaf values are refitted; for other losses than
+    squared error it is times their mean curvature, so that shrinkage counts rows.
 
     Parameters
     ----------
@@ -72,11 +74,11 @@ def prune(
         Rows to prune with: the training rows of the model, and further ones if you have them.
         Training it on fewer to have others to prune with does not pay.
     y : array-like of shape (m,), or (m, n_outputs), or None
-        None takes the model's own predictions: for rows whose y is not known, and for models whose
-        trees do not add up to y, such as those with a log link.
+        Numbers, or labels of a classifier. None takes the model's own predictions: for rows whose y
+        is not known, and for models whose loss is not known, such as rankers.
     alpha : float or None
-        What keeping the whole forest costs, in units of var(y), in place of a budget. 1 if nothing
-        else says how small. The model is the one that a path has at this alpha.
+        What keeping the whole forest costs, in units of the loss of the best constant, in place of
+        a budget. 1 if nothing else says how small. The model is the one that a path has at this alpha.
     max_nodes, max_trees, max_bytes : int or None
         Budgets: the best model that has no more nodes (roots and leaves included), no more trees,
         no larger file. With ``polish="subset"``, max_trees is how many trees to pick.
@@ -87,8 +89,9 @@ def prune(
     max_depth : int or None
         No tree may be deeper. Can be combined with all the others.
     tolerance : float or None
-        The smallest model whose R squared on validation rows is at most this much below that of
-        the full model. On other rows a little more than that is usually lost.
+        The smallest model whose score on validation rows is at most this much below that of the
+        full model: R squared, D squared for other losses, or what `scoring` says. On other rows a
+        little more than that is usually lost.
     confidence : float or None
         How sure validation rows must make that `tolerance` is kept to: with 0.95, the loss plus
         1.64 of its standard errors must be within it. None takes the loss as measured.
@@ -103,8 +106,8 @@ def prune(
     n_alphas : int
         How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
     **options
-        How to prune: `rule`, `refit`, `shrinkage`, `polish`, `weighting`, `max_iter`, `n_jobs`; and
-        the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`, `random_state`.
+        How to prune: `rule`, `refit`, `shrinkage`, `polish`, `scoring`, `weighting`, `max_iter`,
+        `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`, `random_state`.
         :class:`forestprune.Options` describes all of them.
 
     Returns

@@ -501,7 +501,8 @@ def test_other_classes_are_refused(cls, message, friedman):
 def test_what_is_no_model_is_refused(friedman):
     X, y = friedman
     with pytest.raises(
-        fp.UnsupportedModelError, match="CatBoostRegressor or CatBoost is required, got Pool"
+        fp.UnsupportedModelError,
+        match="CatBoostRegressor, CatBoostClassifier or CatBoost is required, got Pool",
     ):
         fp.Forest.from_model(Pool(X, y))
     for model in (regressor(), CatBoost()):

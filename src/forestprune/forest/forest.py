@@ -130,10 +130,10 @@ class Forest(Shape):
         Parameters
         ----------
         model : object
-            A fitted tree ensemble for regression: DecisionTree, ExtraTree, RandomForest,
-            ExtraTrees, Bagging over trees, GradientBoosting and HistGradientBoosting of
-            scikit-learn; XGBRegressor, XGBRFRegressor and Booster of XGBoost; LGBMRegressor and
-            Booster of LightGBM; CatBoostRegressor and CatBoost. Early-stopped models are read as
+            A fitted tree ensemble: DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging over
+            trees, GradientBoosting and HistGradientBoosting of scikit-learn, XGBoost's,
+            LightGBM's and CatBoost's, for regression or classification; their Boosters, and
+            rankers. Early-stopped models are read as
             their `predict` uses them by default. Of a Pipeline that ends in one of these, the
             forest at its end: it takes rows as they are after the other steps,
             ``pipeline[:-1].transform(X)``, and its `column_names` are those that these steps give.
@@ -290,7 +290,8 @@ class Forest(Shape):
         if self.tree_output.size:
             raise UnsupportedModelError(
                 f"{what} takes forests in which every tree adds to all outputs; in this one each "
-                f"tree adds to one of {self.n_outputs} outputs. Only predict() can use it so far."
+                f"tree adds to one of {self.n_outputs} outputs. Only prune(), predict() and "
+                "to_native() can use it so far."
             )
 
     @property
