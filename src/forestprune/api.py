@@ -78,7 +78,8 @@ def prune(
         is not known, and for models whose loss is not known, such as rankers.
     alpha : float or None
         What keeping the whole forest costs, in units of the loss of the best constant, in place of
-        a budget. 1 if nothing else says how small. The model is the one that a path has at this alpha.
+        a budget. 1 if nothing else says how small. The model is the one that a path has at this
+        alpha.
     max_nodes, max_trees, max_bytes : int or None
         Budgets: the best model that has no more nodes (roots and leaves included), no more trees,
         no larger file. With ``polish="subset"``, max_trees is how many trees to pick.
@@ -107,7 +108,8 @@ def prune(
         How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
     **options
         How to prune: `rule`, `refit`, `shrinkage`, `polish`, `scoring`, `weighting`, `max_iter`,
-        `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`, `random_state`.
+        `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`,
+        `random_state`.
         :class:`forestprune.Options` describes all of them.
 
     Returns

@@ -502,7 +502,7 @@ def test_what_is_no_model_is_refused(friedman):
     X, y = friedman
     with pytest.raises(
         fp.UnsupportedModelError,
-        match="CatBoostRegressor, CatBoostClassifier or CatBoost is required, got Pool",
+        match="CatBoostClassifier or CatBoost is required, got Pool",
     ):
         fp.Forest.from_model(Pool(X, y))
     for model in (regressor(), CatBoost()):
