@@ -12,7 +12,9 @@ from sklearn.datasets import make_friedman1
 from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestClassifier,
     RandomForestRegressor,
 )
 from sklearn.linear_model import Ridge, lasso_path
@@ -429,3 +431,17 @@ class TestEveryPath:
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(boosting(2))
+
+
+def test_baselines_that_would_break_promises_of_classifiers_are_refused():
+    labels = np.median(Y) < Y
+    averaged = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, labels)
+    path = fp.baselines.fewer_trees(averaged, X, labels, random_state=0)
+    few = path.select(max_trees=3).to_native()
+    np.testing.assert_allclose(few.predict_proba(X).sum(axis=1), 1.0)
+    for baseline in (fp.baselines.lasso, fp.baselines.best_trees):
+        with pytest.raises(fp.UnsupportedModelError, match="averages distributions"):
+            baseline(averaged, X, labels)
+    boosted = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, labels)
+    with pytest.raises(fp.UnsupportedModelError, match="Baselines are for squared error"):
+        fp.baselines.fewer_trees(boosted, X, labels)

@@ -91,7 +91,7 @@ def test_without_a_target_nothing_is_in_its_units(shop, tables, tmp_path):
     for which in ("full", "small"):
         assert (document[which]["rmse"], document[which]["mae"]) == (None, None)
     shown = succeeds(*command).stdout
-    assert "R squared of the model's own raw prediction" in shown
+    assert "R squared of the model's own prediction" in shown
     assert "RMSE" not in shown
     path = ["path", shop / "sklearn.npz", tables / "train.csv", "--n-alphas", 4, "--no-target"]
     assert "own" in succeeds(*path).stdout

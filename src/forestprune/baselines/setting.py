@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.checks import seal
 from forestprune.forest.constraints import require_no_constraint
 from forestprune.interop.source import Source
@@ -46,12 +47,23 @@ class Setting:
         self._n_jobs = n_jobs
         self.source = Source.of(model)
         self.rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs)
+        if not self.rows.loss.quadratic or self.source.forest.tree_output.size:
+            raise UnsupportedModelError(
+                "Baselines are for squared error and trees that add to all outputs. This model has "
+                "another loss, or trees for each output: use prune()."
+            )
         self.problem = self.rows.problem(n_jobs)
         self._predictions = Predictions(self.problem.encoding, self.problem.trees)
         self.sizes: NDArray[np.int64] = np.diff(self.source.forest.offsets)
 
     def require_no_constraint(self) -> None:
-        """Refuse a model whose constraints would be broken if trees got negative weights."""
+        """Refuse a model whose promises would be broken if trees got weights of their own."""
+        if self.source.forest.averages_distributions:
+            raise UnsupportedModelError(
+                "This baseline gives trees weights of their own, but the model averages "
+                "distributions over classes, and its leaves must stay such. Use prune(), "
+                "fewer_trees() or cost_complexity()."
+            )
         require_no_constraint(
             self.source.forest, "this baseline", "Use prune(), fewer_trees() or cost_complexity()."
         )

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _HEADINGS = {
     "max_depth": "depth",
     "r_squared": "R² held out",
+    "d_squared": "D² held out",
+    "log_loss": "log-loss",
+    "balanced_accuracy": "bal. accuracy",
+    "roc_auc": "AUC",
     "standard_error": "std. error",
     "rmse": "RMSE",
     "mae": "MAE",
@@ -104,6 +108,7 @@ def path(
             "rows": len(task.rows),
             "rows_held_out": task.n_held_out,
             "held_out_from": str(division) if division else None,
+            "of_target": validation is None or validation.of_target,
             "full": size_of(source.forest)
             | {
                 "r_squared": score,
@@ -141,8 +146,8 @@ def _table(document: dict[str, Any]) -> "Table":
     shown = [name for name in points[0] if name != "objective"]
     for name in shown:
         heading = _HEADINGS.get(name, name)
-        if name == "r_squared" and "rmse" not in points[0]:
-            heading = "R² of the model's own raw prediction, held out"
+        if name in ("r_squared", "d_squared") and not document["of_target"]:
+            heading = f"{heading[:2]} of the model's own prediction, held out"
         table.add_column(heading, justify="right")
     full = {"alpha": "full", "loss": ""}
     n_full = document["full"]["nodes"]

@@ -99,7 +99,7 @@ def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str,
     }
 
 
-Scores = dict[str, float | None]
+Scores = dict[str, float | str | None]
 
 
 def scores(work: Work, small: "PrunedForest") -> tuple[Scores, Scores]:
@@ -115,7 +115,7 @@ def scores(work: Work, small: "PrunedForest") -> tuple[Scores, Scores]:
     found = []
     for raw in (routed.full, _by_output(small.decision_function(rows.X))):
         measured = measure(routed, raw)
-        known: Scores = {"r_squared": measured.score}
+        known: Scores = {"r_squared": measured.score, "score": _score_name(routed)}
         if work.targets:
             known |= measured.metrics
         found.append(unknown | known)
@@ -158,6 +158,10 @@ def _routed(work: Work, rows: "Rows") -> "RoutedRows":
     return RoutedRows.of(work.source, rows.X, rows.y, rows.weight)
 
 
+def _score_name(rows: "RoutedRows") -> str:
+    return "R squared" if rows.loss.quadratic and not rows.is_classes else "D squared"
+
+
 def _by_output(raw: Any) -> Any:
     return np.atleast_2d(np.asarray(raw, np.float64).T)
 
@@ -184,7 +188,8 @@ def table(document: dict[str, Any]) -> "Table":
         if key == "bytes" and len(endings) > 1:
             name, ratio = f"{name} (other formats)", ""
         result.add_row(name, f"{full[key]:,}", f"{small[key]:,}", ratio)
-    label = "R squared" if document["target"] else "R squared of the model's own raw prediction"
+    label = full.get("score") or "R squared"
+    label = label if document["target"] else f"{label} of the model's own prediction"
     if full["r_squared"] is not None:
         label = f"{label}, {document['rows_held_out']:,} rows held out"
         result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")

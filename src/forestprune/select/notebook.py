@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 
 _OWN = "of the model's own prediction"
 
+
+def short_name(score: str) -> str:
+    """Return what a score is called where there is little room."""
+    return {"R squared": "R²", "D squared": "D²"}.get(score, score)
+
+
 LABELS = {
     "rmse": "RMSE",
     "mae": "MAE",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forestprune.select.budget import Budget
+from forestprune.select.notebook import short_name
 from forestprune.select.path import PruningPath, breaks_off
 from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting import look
@@ -94,7 +95,7 @@ def plot_path(
     if validation is None:
         if n_full:
             ax.axvline(n_full, **full, **dotted)
-        ax.set_ylabel("training error: mean squared error / var(y)")
+        ax.set_ylabel("training error: loss / loss of the best constant")
         title = "Training error against size"
     else:
         band = validation.standard_errors[by_size]
@@ -103,7 +104,7 @@ def plot_path(
         ax.axhline(1.0 - validation.full, color=look.GREY, **dotted)
         if n_full:
             ax.plot([n_full], [1.0 - validation.full], marker="D", ms=7, ls="", **full)
-        ax.set_ylabel("validation error: 1 - R²")
+        ax.set_ylabel(f"validation error: 1 - {short_name(validation.name)}")
         title = "Validation error against size"
     style: dict[str, Any] = {"ms": 9, "mec": "white", "mew": 1.2, "ls": "", "zorder": 3}
     places = _places(path, picks)

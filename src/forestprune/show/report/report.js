@@ -41,7 +41,7 @@
   const facts = [
     ["nodes", (p) => count(p.nodes)], ["of the full model's nodes", share],
     ["trees", (p) => count(p.trees)], ["deepest tree", (p) => count(p.depth)],
-    ["error, 1\u00a0−\u00a0R²", (p) => digits(p.error)],
+    [`error, 1\u00a0−\u00a0${path.score}`, (p) => digits(p.error)],
     ...(path.held_out ? [["± standard error", (p) => digits(p.standard_error ?? null)]] : []),
     ...(path.full.rmse === null ? [] : [[`RMSE${where}`, (p) => digits(p.rmse)], [`MAE${where}`, (p) => digits(p.mae)]]),
     ...((path.full.rmse ?? path.full.error) ? [["RMSE, against full", change]] : []),
@@ -59,7 +59,7 @@
     const rows = path.held_out ? "on rows held out" : "on the rows it was pruned with";
     putRing = charts.drawPath($("path-chart"), {
       ...path, line, mine: named.get("this model"), pick: show,
-      title: `error ${rows}, 1 − R²${path.own ? " against the full model" : ""}`,
+      title: `error ${rows}, 1 − ${path.score}${path.own ? " against the full model" : ""}`,
       told: (p) => `${size(p)}\nerror ${digits(p.error)}${p.rmse === null ? "" : `\nRMSE ${digits(p.rmse)}${where}`}`,
     });
     putRing(shown);

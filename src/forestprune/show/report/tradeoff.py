@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from forestprune.loss import loss_for
 from forestprune.select.budget import Budget
+from forestprune.select.notebook import short_name
 from forestprune.select.path import PruningPath, breaks_off
 from forestprune.show.report.units import Errors, ErrorsInUnits
 
@@ -51,10 +53,11 @@ def tradeoff(
     ]
     return {
         "held_out": validation is not None,
+        "score": short_name(score_name(path)),
         "by_command": call is not None,
         "breaks_off": breaks_off(path),
         # Whether the target was, or might have been, the full model's own prediction.
-        "own": not full.adds_up_to_y or (validation is not None and validation.full == 1.0),
+        "own": validation is not None and not validation.of_target,
         "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
         "points": points,
         "full": {
@@ -66,6 +69,15 @@ def tradeoff(
         },
         "marks": marks(path, place, errors),
     }
+
+
+def score_name(path: PruningPath) -> str:
+    """Return what models are scored by: on rows held out, or those to prune with."""
+    if path.validation is not None:
+        return path.validation.name
+    loss, origin = loss_for(path.source.original.origin, labelled=True), path.source.original.origin
+    is_squares = loss is None or (loss.quadratic and not (origin and origin.classes))
+    return "R squared" if is_squares else "D squared"
 
 
 def _in_units(errors: Errors | None) -> dict[str, float | None]:
