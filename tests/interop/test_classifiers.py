@@ -8,6 +8,7 @@ import lightgbm as lgb
 import numpy as np
 import pytest
 import xgboost as xgb
+from effort import INTERPRETED
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
@@ -21,6 +22,8 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import forestprune as fp
 from forestprune.forest import response
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="whole prunings, left to the compiled run")
 
 LABELS = {
     "text": np.array(["no", "yes"]),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
+from effort import INTERPRETED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -21,6 +22,8 @@ from forestprune.select.solver import Solver
 from forestprune.solve.descent import Descent
 from forestprune.solve.problem import pose
 from forestprune.solve.subtrees.rule import SubtreeRule
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="whole prunings, left to the compiled run")
 
 project_here = kernel(lambda q: project(q))
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 import naive
 import numpy as np
 import pytest
+from effort import INTERPRETED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -36,6 +37,8 @@ from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.point import kept_depths, kept_leaves, pack_splits
 from forestprune.solve.problem import pose
 from forestprune.solve.subtrees.rule import SubtreeRule
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="whole prunings, left to the compiled run")
 
 X, Y = make_friedman1(300, noise=1.0, random_state=0)
 MODEL = GradientBoostingRegressor(n_estimators=12, max_depth=3, random_state=0).fit(X, Y)
