@@ -108,6 +108,8 @@ class Drawn:
 def drawn(monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
     monkeypatch.setattr(progress, "bar_to_look_at", lambda: Drawn)
+    # What is compiled meanwhile, in a thread that an earlier test has left behind, is shown there.
+    monkeypatch.setattr(progress, "_display", progress._Display())
     monkeypatch.setattr(Drawn, "kept", [], raising=False)
     return Drawn.kept
 

@@ -156,14 +156,16 @@ def watch_compiler() -> None:
     """Hear of what is compiled from now on."""
     from numba.core import event
 
+    display = _display
+
     class Compiler(event.Listener):
         def on_start(self, event: event.Event) -> None:
             if _is_ours(event):
-                _display.compile(1)
+                display.compile(1)
 
         def on_end(self, event: event.Event) -> None:
             if _is_ours(event):
-                _display.compile(-1)
+                display.compile(-1)
 
     event.register("numba:compile", Compiler())  # type: ignore[no-untyped-call]
 
