@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -112,11 +113,14 @@ class PrunedClassifier(ClassifierMixin, PrunedEstimator):  # type: ignore[misc]
             )
 
     def _labels(self, y: ArrayLike) -> NDArray[Any]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but y is None.")
         labels: NDArray[Any] = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        if np.all(labels == labels[0]):
+        if labels.size and np.all(labels == labels[0]):
             raise ValueError(
-                f"y must hold labels of two classes or more, got one class: {labels[0]!r}."
+                f"y must hold labels of two classes or more, got one class, {labels.tolist()[0]!r}."
             )
         return labels
 
