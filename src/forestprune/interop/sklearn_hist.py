@@ -1,7 +1,8 @@
 """scikit-learn's histogram-based gradient boosting, called from forestprune.interop.sklearn.
 
-Its trees differ from those of the other estimators: tables of their own kind, numbers compared in
-float64, infinite numbers allowed, categorical splits. With categories the model has a preprocessor
+Regressors and classifiers; with several classes, each round has a tree for each of them. The trees
+differ from those of the other estimators: tables of their own kind, numbers compared in float64,
+infinite numbers allowed, categorical splits. With categories the model has a preprocessor
 that encodes them and puts their columns first; the forest has the columns in the user's order.
 
 A model is written by letting scikit-learn fit one to a few made-up rows and then exchanging its
@@ -18,7 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.base import is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.metrics import check_scoring
@@ -31,8 +33,13 @@ from forestprune.forest.classes import labels_of
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Link, Origin
+from forestprune.interop.sklearn_classes import described, in_rounds
 from forestprune.interop.sklearn_params import decoded, encoded
 from forestprune.interop.thresholds import as_finite, as_infinite
+
+CLASSES = {
+    cls.__name__: cls for cls in (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
+}
 
 _LINKS: dict[str, Link] = {
     "squared_error": "identity",
@@ -41,7 +48,6 @@ _LINKS: dict[str, Link] = {
     "gamma": "log",
     "poisson": "log",
 }
-_OF_CLASSES = ("log_loss",)
 
 _NODE_FIELDS = {"value", "count", "feature_idx", "num_threshold", "missing_go_to_left", "left"}
 _NODE_FIELDS |= {"right", "gain", "depth", "is_leaf", "bin_threshold", "is_categorical"}
@@ -50,6 +56,9 @@ _NODE_FIELDS |= {"bitset_idx"}
 # Plain fitted attributes that a warm start looks at.
 _ATTRIBUTES = ("_random_seed", "do_early_stopping_", "_use_validation_data", "_fitted_with_sw")
 
+# Parameters that what a fit leaves behind depends on.
+_FIRST = ("loss", "quantile", "max_bins")
+
 _SET_WORDS = 8  # of 32 categories each
 _NO_GAIN = -1.0  # what scikit-learn writes at leaves
 
@@ -57,12 +66,11 @@ _NO_GAIN = -1.0  # what scikit-learn writes at leaves
 # Reading
 
 
-def from_model(model: Any, classes: Mapping[str, Any]) -> Forest:
-    """Read a fitted model, whose labels and how they count are in `classes`."""
-    params = _params(model)
+def from_model(model: Any) -> Forest:
+    """Read a fitted model of one of the classes."""
+    link = _link(model)
     trees = [tree for each in model._predictors for tree in each]
-    base = np.ravel(model._baseline_prediction)
-    several = base.size > 1
+    n_outputs = int(model.n_trees_per_iteration_)
     n_features = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", None)
     is_categorical = model.is_categorical_
@@ -80,8 +88,7 @@ def from_model(model: Any, classes: Mapping[str, Any]) -> Forest:
         (_read_tree(tree, order) for tree in trees),
         n_nodes=sum(tree.nodes.size for tree in trees),
         scale=np.ones(len(trees)),
-        base=base,
-        tree_output=np.tile(np.arange(base.size), len(model._predictors)) if several else (),
+        base=np.ravel(model._baseline_prediction),
         input=InputSpec(
             n_features=n_features,
             feature_names=None if names is None else tuple(names.tolist()),
@@ -94,7 +101,7 @@ def from_model(model: Any, classes: Mapping[str, Any]) -> Forest:
             "sklearn",
             type(model).__name__,
             {
-                "params": params,
+                "params": _params(model),
                 "attributes": {
                     name: encoded(name, getattr(model, name))
                     for name in _ATTRIBUTES
@@ -103,24 +110,38 @@ def from_model(model: Any, classes: Mapping[str, Any]) -> Forest:
                 "encodings": encodings,
                 "n_rows": int(trees[0].nodes["count"][0]),
             },
-            link=("softmax" if several else "logit") if classes else _LINKS[model.loss],
+            link=link,
             objective=model.loss,
             objective_params={"level": float(model.quantile)} if model.loss == "quantile" else {},
             monotone=_monotone(model, names),
             interactions=_interactions(model),
-            **classes,
+            **_classes(model),
         ),
+        tree_output=np.tile(np.arange(n_outputs), len(model._predictors)) if n_outputs > 1 else (),
     )
     return average_of_leaves(forest)
 
 
-def _params(model: Any) -> dict[str, Any]:
-    known = _OF_CLASSES if isinstance(model, HistGradientBoostingClassifier) else tuple(_LINKS)
-    if not (isinstance(model.loss, str) and model.loss in known):
+def _link(model: Any) -> Link:
+    """Return the link of the model's loss, or refuse the loss."""
+    links = _LINKS
+    if is_classifier(model):
+        links = {"log_loss": "logit" if len(model.classes_) == 2 else "softmax"}
+    if not (isinstance(model.loss, str) and model.loss in links):
         raise UnsupportedModelError(
             f"{type(model).__name__} is read if its loss is one of "
-            f"{', '.join(map(repr, known))}, got {model.loss!r}: its link is not known."
+            f"{', '.join(map(repr, links))}, got {model.loss!r}: its link is not known."
         )
+    return links[model.loss]
+
+
+def _classes(model: Any) -> dict[str, Any]:
+    """Return what there is to say of the classes of a classifier, and nothing of a regressor."""
+    # Labels are encoded before they are weighted.
+    return described(model, model.class_weight, by_number=True) if is_classifier(model) else {}
+
+
+def _params(model: Any) -> dict[str, Any]:
     params = model.get_params(deep=False)
     if callable(params["scoring"]):
         params["scoring"] = "loss"
@@ -155,7 +176,7 @@ def _plain_categories(categories: NDArray[Any]) -> tuple[Any, ...]:
             category is None or isinstance(category, str | int | float)
         ):
             raise UnsupportedModelError(
-                "HistGradientBoostingRegressor is read if its categories are strings, numbers or "
+                "Histogram-based boosting is read if its categories are strings, numbers or "
                 f"truth values, got {category!r} of type {type(category).__name__}."
             )
     return tuple(known[:-1] if _ends_in_nan(categories) else known)
@@ -211,18 +232,19 @@ def _read_tree(tree: Any, order: NDArray[np.int64]) -> RawTree:
 # Writing
 
 
-def to_native(forest: Forest, origin: Origin, cls: type) -> Any:
-    """Write `forest` as a fitted model of its class."""
+def to_native(forest: Forest, origin: Origin) -> Any:
+    """Write `forest` as a fitted model of the class it was read from."""
     forest = forest.compact()
     _check_sets(forest)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
-    params = state["params"]
-    if "class_weight" in params:  # which may be by labels
-        params |= decoded({"class_weight": params["class_weight"]})
-    labels = labels_of(origin) if origin.classes else None
+    params = decoded(state["params"])
     with threadpool_limits(1, user_api="openmp"):  # threads would take longer to start than to run
-        model = _fitted_to_made_up_rows(cls, params, forest.input, state["encodings"], labels)
-    model._predictors = _in_rounds(forest, state["n_rows"])
+        model = _fitted_to_made_up_rows(origin, params, forest.input, state["encodings"])
+    trees = _write_trees(forest)
+    output = forest.tree_output if forest.tree_output.size else np.zeros(len(trees), np.int32)
+    model._predictors = in_rounds(
+        trees, output, forest.n_outputs, lambda: _tree_that_adds_nothing(state["n_rows"])
+    )
     model.set_params(**params).set_params(max_iter=len(model._predictors))
     model._baseline_prediction = np.array(forest.base).reshape(1, -1)
     for name in _ATTRIBUTES:
@@ -231,18 +253,6 @@ def to_native(forest: Forest, origin: Origin, cls: type) -> Any:
     if model.do_early_stopping_ and model.scoring != "loss":
         model._scorer = check_scoring(model, model.scoring)
     return model
-
-
-def _in_rounds(forest: Forest, n_rows: int) -> list[list[TreePredictor]]:
-    """Return the trees, one of each output a round; where one has none left, it adds nothing."""
-    trees, outputs = _write_trees(forest), forest.n_outputs
-    output = forest.tree_output if forest.tree_output.size else np.zeros(len(trees), np.int64)
-    by_output = [[trees[i] for i in np.flatnonzero(output == k)] for k in range(outputs)]
-    rounds = max(1, *map(len, by_output))
-    return [
-        [own[i] if i < len(own) else _tree_that_adds_nothing(n_rows) for own in by_output]
-        for i in range(rounds)
-    ]
 
 
 def _check_sets(forest: Forest) -> None:
@@ -254,8 +264,8 @@ def _check_sets(forest: Forest) -> None:
     strangers = [int(j) for j in np.unique(split) if known[j] is None]
     if strangers or np.diff(forest.set_offsets).max(initial=0) > _SET_WORDS:
         raise UnsupportedModelError(
-            "HistGradientBoostingRegressor has categorical splits only on columns with categories, "
-            f"at most {32 * _SET_WORDS} a column. This forest has more, or has such splits on "
+            "Histogram-based boosting has categorical splits only on columns with categories, at "
+            f"most {32 * _SET_WORDS} a column. This forest has more, or has such splits on "
             f"columns without: {strangers}."
         )
 
@@ -314,26 +324,23 @@ def _tree_that_adds_nothing(n_rows: int) -> TreePredictor:
 
 
 def _fitted_to_made_up_rows(
-    cls: type,
+    origin: Origin,
     params: Mapping[str, Any],
     spec: InputSpec,
     encodings: Sequence[Mapping[str, Any]],
-    labels: NDArray[Any] | None,
 ) -> Any:
-    """Return a model that takes the rows that `spec` describes, fitted to a constant, or labels."""
-    least = 1 if labels is None else len(labels)
-    own = {"quantile": params["quantile"]} if "quantile" in params else {}
-    model = cls(
-        loss=params["loss"],
-        **own,
-        max_bins=params["max_bins"],
-        categorical_features=None,
-        early_stopping=False,
-        max_iter=1,
-        random_state=0,
+    """Return a model that takes the rows that `spec` describes, fitted to a constant.
+
+    A classifier is fitted to each class once or more.
+    """
+    model = CLASSES[origin.model_class](
+        categorical_features=None, early_stopping=False, max_iter=1, random_state=0
     )
+    model.set_params(**{name: params[name] for name in _FIRST if name in params})
+    # Numbers will do for labels, which need not be such that every version would take them.
+    y = np.arange(len(origin.classes)) if origin.classes else np.ones(1)
     if spec.categories is None:
-        model.fit(np.zeros((least, spec.n_features)), _made_up_target(labels, least))
+        model.fit(np.zeros((len(y), spec.n_features)), y)
     else:
         is_categorical = np.array([known is not None for known in spec.categories])
         lists = [known for known in spec.categories if known is not None]
@@ -342,22 +349,22 @@ def _fitted_to_made_up_rows(
             np.append(np.arange(len(known)), [np.nan] * encoding["nan"])
             for known, encoding in zip(lists, encodings, strict=True)
         ]
-        X = np.zeros((max(least, *map(len, codes)), spec.n_features))
+        X = np.zeros((max(len(y), *map(len, codes)), spec.n_features))
         X[:, is_categorical] = np.column_stack([np.resize(column, len(X)) for column in codes])
         model.set_params(categorical_features=is_categorical)
-        model.fit(X, _made_up_target(labels, len(X)))
+        model.fit(X, np.resize(y, len(X)))
         encoder = model._preprocessor.named_transformers_["encoder"]
         encoder.categories_ = [
             np.array([*known, *[np.nan] * encoding["nan"]], dtype=encoding["dtype"])
             for known, encoding in zip(lists, encodings, strict=True)
         ]
+    if origin.classes:
+        model.classes_ = labels_of(origin)
+        if hasattr(model, "_label_encoder"):  # older versions do not keep theirs
+            model._label_encoder.classes_ = model.classes_
     if spec.feature_names is not None:
         _set_names(model, np.array(spec.feature_names, dtype=object))
     return model
-
-
-def _made_up_target(labels: NDArray[Any] | None, rows: int) -> NDArray[Any]:
-    return np.ones(rows) if labels is None else np.resize(labels, rows)
 
 
 def _set_names(model: Any, names: NDArray[np.object_]) -> None:

@@ -13,9 +13,9 @@ from sklearn.tree import (
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.interop.params import plain
 
-REGRESSION_TREES = (DecisionTreeRegressor, ExtraTreeRegressor)
-CLASSIFICATION_TREES = (DecisionTreeClassifier, ExtraTreeClassifier)
-TREES = {cls.__name__: cls for cls in (*REGRESSION_TREES, *CLASSIFICATION_TREES)}
+REGRESSION_TREES = {cls.__name__: cls for cls in (DecisionTreeRegressor, ExtraTreeRegressor)}
+CLASS_TREES = {cls.__name__: cls for cls in (DecisionTreeClassifier, ExtraTreeClassifier)}
+TREES: dict[str, Any] = REGRESSION_TREES | CLASS_TREES
 _NESTED = TREES | {cls.__name__: cls for cls in (DummyRegressor, DummyClassifier)}
 
 
@@ -28,8 +28,9 @@ def _not_plain(name: str, param: Any) -> Any:
     if type(param) in _NESTED.values():
         inner = {n: encoded(n, p) for n, p in param.get_params(deep=False).items()}
         return {"estimator": type(param).__name__, "params": inner}
-    if isinstance(param, dict):  # by labels of classes, which JSON has no keys for
-        return {"pairs": [[plain(name, key), plain(name, item)] for key, item in param.items()]}
+    if isinstance(param, dict):  # weights of classes, by labels that are no strings
+        pairs = [[encoded(name, key), encoded(name, item)] for key, item in param.items()]
+        return {"pairs": pairs}
     raise UnsupportedModelError(
         f"The parameter {name} must be a plain value, or one of {', '.join(_NESTED)}; "
         f"got {type(param).__name__}, which could not be written back."
@@ -42,8 +43,11 @@ def decoded(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decoded(param: Any) -> Any:
-    if isinstance(param, dict) and "estimator" in param:
+    if not isinstance(param, dict):
+        return param
+    # Labels and columns may have any name, but what is said of them is a number.
+    if isinstance(param.get("estimator"), str):
         return _NESTED[param["estimator"]](**decoded(param["params"]))
-    if isinstance(param, dict) and "pairs" in param:
+    if isinstance(param.get("pairs"), list):
         return dict(param["pairs"])
     return param

@@ -17,13 +17,8 @@ _NODE_FIELDS = {"left_child", "right_child", "feature", "threshold", "missing_go
 _NODE_FIELDS |= {"weighted_n_node_samples", *_NODE_EXTRAS}
 
 
-def read_tree(
-    tree: Any, columns: NDArray[np.int64] | None, value: NDArray[np.float64] | None = None
-) -> RawTree:
-    """Return a scikit-learn Tree as arrays; its features are those that `columns` lists, or all.
-
-    Nodes have a `value` if one is given, else that of each output.
-    """
+def read_tree(tree: Any, columns: NDArray[np.int64] | None) -> RawTree:
+    """Return a scikit-learn Tree as arrays; its features are those that `columns` lists, or all."""
     state = tree.__getstate__()
     nodes = state["nodes"]
     for name in set(nodes.dtype.names) - _NODE_FIELDS:
@@ -42,7 +37,7 @@ def read_tree(
         threshold=as_finite(nodes["threshold"], nan=-1),  # older versions send all right by NaN
         missing_left=nodes["missing_go_to_left"],
         cover=nodes["weighted_n_node_samples"],
-        value=state["values"][:, :, 0] if value is None else value,
+        value=state["values"][:, :, 0],
         extras={
             "impurity": nodes["impurity"],
             "n_node_samples": nodes["n_node_samples"].astype(np.int32),
@@ -60,7 +55,7 @@ def write_tree(
 ) -> Any:
     """Return a scikit-learn Tree of the given nodes, made as `like` is made.
 
-    `values` have the shape that trees like that have: outputs, and classes of each.
+    `values` has the shape that scikit-learn gives it: nodes, outputs, and classes or 1.
     """
     constructor, arguments, state = like.__reduce__()
     left, feature = forest.left[nodes], forest.feature[nodes]
