@@ -1,9 +1,10 @@
-"""XGBoost: regressors, classifiers, rankers and Boosters, with trees of gbtree and dart.
+"""XGBoost: Booster and the estimators, with trees of the boosters gbtree and dart.
 
 Trees come and go through the library's own binary form of a model. The origin's state is plain
-data: that model with a single root in place of its trees, the library's configuration, and the
-constructor's parameters that are not the default. What a model predicts with by default is what is
-read: a wrapper that stopped early its best rounds, a Booster all of them.
+data: that model with a single root in place of its trees, or one for each output that has trees of
+its own; the library's configuration; and the constructor's parameters that are not the default.
+What a model predicts with by default is what is read: a wrapper that stopped early its best rounds,
+a Booster all of them.
 
 What is written differs from what was read in this:
 
@@ -12,15 +13,17 @@ What is written differs from what was read in this:
 - `base_score`, if it was given, is the constant of the pruned model: XGBoost predicts with it.
 - Weights of dart are in the leaves; all trees have weight 1.
 - Rounds of equally many trees keep `num_parallel_tree` true. Otherwise every tree becomes a round
-  of its own, but for XGBRFRegressor and XGBRFClassifier, whose trees are always one round. Where
-  each tree adds to one output, those with fewer trees get some that are only a root.
+  of its own, but for XGBRFRegressor and XGBRFClassifier, whose trees are always one round.
+- Where each output has trees of its own, a round has equally many for each: those that are missing
+  in the end are roots that add nothing.
 - A constant alone is a tree that is only a root: XGBoost 3.2 forgets about the link function of a
   model without trees.
 - Parameters that would only matter to another fit and are no plain data become None: callbacks,
-  metrics that are functions, random generators.
+  metrics that are functions, random generators. In place of an objective that is a function stands
+  the one by whose link the library predicts, as in its own files.
 
 A Booster does not remember that its objective was a function; XGBoost takes it for one of squared
-error from then on, and so does this module.
+error, or of classes if there are several, from then on, and so does this module.
 """
 
 import copy
@@ -38,7 +41,6 @@ import xgboost as xgb
 
 from forestprune.exceptions import UnsupportedModelError, warn_caller
 from forestprune.forest.build import average_of_leaves, build_forest
-from forestprune.forest.classes import plain_labels
 from forestprune.forest.constraints import kept_by_trees
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import Categories, InputSpec
@@ -47,14 +49,13 @@ from forestprune.interop import ubjson
 from forestprune.interop.params import plain, refusal
 from forestprune.interop.xgboost_model import (
     CLASSES,
-    OBJECTIVES,
-    RAW,
     body_of,
     constant_margin,
     constant_model,
-    n_outputs,
+    layout_of,
 )
-from forestprune.interop.xgboost_trees import read_tree
+from forestprune.interop.xgboost_objective import read_objective
+from forestprune.interop.xgboost_trees import n_columns, read_tree
 from forestprune.interop.xgboost_write import to_native
 
 __all__ = ["FILES", "from_model", "load", "save", "table_of", "to_native"]
@@ -77,8 +78,8 @@ def from_model(model: Any) -> Forest:
         raise UnsupportedModelError(refusal(cls, CLASSES.values()))
     booster = model if cls is xgb.Booster else model.get_booster()
     document = _document(booster)
-    objective = _objective(model, document["learner"])
-    body = body_of(document)
+    _require_trees(document)
+    layout, body = layout_of(document), body_of(document)
     n_rounds = len(body["iteration_indptr"]) - 1
     if cls is not xgb.Booster and booster.attr("best_iteration") is not None:
         n_rounds = min(n_rounds, booster.best_iteration + 1)
@@ -87,22 +88,21 @@ def from_model(model: Any) -> Forest:
     weights = document["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(trees))
 
     # A link function is not applied where there is no tree at all: see above.
-    constant = constant_model(document, booster.num_features(), roots=int(bool(body["trees"])))
-    several = n_outputs(document) > 1
+    constant = constant_model(document, booster.num_features(), with_roots=bool(body["trees"]))
     forest = build_forest(
         map(read_tree, trees),
         n_nodes=sum(tree["left_children"].size for tree in trees),
         scale=weights[: len(trees)],
         base=constant_margin(constant),
-        tree_output=body["tree_info"][: len(trees)] if several else (),
         input=_input(model, booster, body),
         origin=Origin(
             "xgboost",
             cls.__name__,
             _describe(model, booster, constant),
-            **objective,
+            **read_objective(model, document["learner"], layout.outputs),
             averages=n_rounds == 1,
         ),
+        tree_output=body["tree_info"][: len(trees)] if layout.groups > 1 else (),
         tree_extras={"round": np.repeat(np.arange(n_rounds), np.diff(bounds))},
     )
     return _with_constraints(average_of_leaves(forest), forest.origin)
@@ -190,69 +190,27 @@ def _first_line(error: Exception) -> str:
 # What is refused
 
 
-def _objective(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
-    """Return link, objective and classes; refuse what is no sum of trees."""
-    booster, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
+def _require_trees(document: Mapping[str, Any]) -> None:
+    """Refuse what is no sum of trees, or of trees that a forest cannot hold."""
+    booster = document["learner"]["gradient_booster"]["name"]
     if booster not in _BOOSTERS:
         raise UnsupportedModelError(
             f"Models of the boosters {' and '.join(_BOOSTERS)} are read, this one is {booster}."
         )
-    if callable(getattr(model, "objective", None)):
-        if isinstance(model, xgb.XGBClassifier):
-            raise UnsupportedModelError(
-                "Classifiers with an objective of XGBoost's own are read. This one has a function "
-                "for it, and what its trees add up to cannot be known."
-            )
-        return {"link": "identity", "objective": "unknown", "response": "raw"}
-    if objective not in OBJECTIVES:
+    trees = body_of(document)["trees"]
+    columns = sorted({n_columns(tree) for tree in trees})
+    if len(columns) > 1:
         raise UnsupportedModelError(
-            f"Models of one of these objectives are read: {', '.join(OBJECTIVES)}. "
-            f"This one has {objective}."
+            "All trees of a model must add to one output, or all to every output; in this one some "
+            f"have {columns[0]} at each leaf and some {columns[-1]}. Train it with one "
+            "multi_strategy throughout."
         )
-    trees = body_of({"learner": learner})["trees"]
-    if trees and int(trees[0]["tree_param"].get("size_leaf_vector", 1)) > 1:
+    if columns and columns[0] > 1 and "leaf_weights" not in trees[0]:
         raise UnsupportedModelError(
-            "Models whose trees have one output each are read. Those of this one have several "
-            "(multi_strategy='multi_output_tree'), which XGBoost itself cannot write to all its "
-            "formats: train with multi_strategy='one_output_per_tree'."
+            f"Trees with {columns[0]} outputs at each leaf are read from XGBoost 3.2 on: older "
+            "versions do not keep how many rows reach a node of such a tree. Update XGBoost and "
+            'train again, or train with multi_strategy="one_output_per_tree".'
         )
-    link, name = OBJECTIVES[objective]
-    params: dict[str, float] = {}
-    found: dict[str, Any] = {"link": link, "objective": name, "objective_params": params}
-    found |= _classes(model, learner)
-    if name == "quantile":
-        levels = json.loads(learner["objective"]["quantile_loss_param"]["quantile_alpha"])
-        if len(levels) > 1:
-            raise UnsupportedModelError(
-                f"Models of one quantile are read, this one has {len(levels)}. Fit one for each."
-            )
-        params["level"] = float(levels[0])
-    elif name == "tweedie":
-        power = learner["objective"]["tweedie_regression_param"]["tweedie_variance_power"]
-        params["power"] = float(power)
-    return found
-
-
-def _classes(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the model tells apart, how classes count, and what its `predict` returns."""
-    objective = learner["objective"]["name"]
-    response = "raw" if objective in RAW else "value"
-    if objective.startswith("multi:"):
-        n_classes = int(learner["learner_model_param"]["num_class"])
-        response = "class" if objective == "multi:softmax" else "probability"
-    elif objective in ("binary:logistic", "binary:logitraw"):
-        n_classes = 2
-        response = "raw" if response == "raw" else "probability"
-    else:
-        return {"response": response}
-    found: dict[str, Any] = {"response": response}
-    if isinstance(model, xgb.XGBClassifier):  # XGBRFClassifier is one, too
-        found |= plain_labels(model.classes_) | {"response": "class"}
-    else:  # what a Booster answers if it answers with a class
-        dtype = np.float32 if response == "class" else np.int64
-        found |= plain_labels(np.arange(n_classes, dtype=dtype))
-    weight = float(learner["objective"].get("reg_loss_param", {}).get("scale_pos_weight", 1.0))
-    return found | ({"class_weight": (1.0, weight)} if n_classes == 2 and weight != 1.0 else {})
 
 
 def _document(booster: Any) -> dict[str, Any]:
@@ -272,8 +230,8 @@ def _tell_of_early_stopping(booster: Any, path: Path) -> None:
     if best < rounds:
         warn_caller(
             f"{path} stopped early, with {best} rounds of {rounds}: all are read, as a Booster "
-            f"predicts, though an XGBRegressor would use the first {best}. To prune these alone, "
-            f"write them to a file: model.get_booster()[:{best}].save_model(...).",
+            f"predicts, though the estimator they came from would use the first {best}. To prune "
+            f"these alone, write them to a file: model.get_booster()[:{best}].save_model(...).",
             UserWarning,
         )
 
@@ -284,13 +242,15 @@ def _describe(model: Any, booster: Any, constant: Any) -> dict[str, Any]:
     return {
         "model": document,
         "config": json.loads(booster.save_config()),
-        "params": {} if type(model) is xgb.Booster else _params(model),
+        "params": {} if type(model) is xgb.Booster else _params(model, document["learner"]),
     }
 
 
-def _params(model: Any) -> dict[str, Any]:
+def _params(model: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
     """Return the constructor's parameters that are not the default, as JSON can hold them."""
     model = copy.copy(model)
+    if callable(model.objective):
+        model.objective = learner["objective"]["name"]
     if not isinstance(model.random_state, int | np.integer | None):
         model.random_state = None  # asking for parameters would draw from it
     defaults = type(model)().get_params(deep=False)

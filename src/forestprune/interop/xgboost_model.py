@@ -2,8 +2,8 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import xgboost as xgb
@@ -12,52 +12,45 @@ from scipy import sparse
 
 from forestprune.forest.build import build_forest, with_a_tree
 from forestprune.forest.inputs import InputSpec
-from forestprune.forest.origin import Link
 from forestprune.interop import ubjson
-from forestprune.interop.xgboost_trees import write_tree
+from forestprune.interop.xgboost_trees import n_columns, write_tree
 
 CLASSES = {
     cls.__name__: cls
     for cls in (
-        xgb.XGBRegressor,
-        xgb.XGBRFRegressor,
-        xgb.XGBClassifier,
-        xgb.XGBRFClassifier,
-        xgb.XGBRanker,
-        xgb.Booster,
+        *(xgb.XGBRegressor, xgb.XGBRFRegressor, xgb.XGBClassifier, xgb.XGBRFClassifier),
+        *(xgb.XGBRanker, xgb.Booster),
     )
 }
-FORESTS = (xgb.XGBRFRegressor, xgb.XGBRFClassifier)
-"""Those whose trees are all of one round."""
 
-OBJECTIVES: dict[str, tuple[Link, str]] = {
-    "reg:squarederror": ("identity", "squared_error"),
-    "reg:squaredlogerror": ("identity", "squared_log_error"),
-    "reg:pseudohubererror": ("identity", "pseudo_huber"),
-    "reg:absoluteerror": ("identity", "absolute_error"),
-    "reg:quantileerror": ("identity", "quantile"),
-    "binary:hinge": ("identity", "hinge"),
-    "reg:logistic": ("logit", "cross_entropy"),
-    "binary:logistic": ("logit", "log_loss"),
-    "binary:logitraw": ("logit", "log_loss"),
-    "count:poisson": ("log", "poisson"),
-    "reg:gamma": ("log", "gamma"),
-    "reg:tweedie": ("log", "tweedie"),
-    "multi:softprob": ("softmax", "log_loss"),
-    "multi:softmax": ("softmax", "log_loss"),
-    "rank:pairwise": ("identity", "unknown"),
-    "rank:ndcg": ("identity", "unknown"),
-    "rank:map": ("identity", "unknown"),
-    "survival:cox": ("log", "unknown"),
-    "survival:aft": ("log", "unknown"),
-}
-"""Those that are read: the link, and the name for all libraries.
 
-With the identity as link the base score is the constant; else it goes through the link first.
-"""
+class Layout(NamedTuple):
+    """How the trees of a model share its outputs.
 
-RAW = ("binary:logitraw", "rank:pairwise", "rank:ndcg", "rank:map")
-"""Those whose models predict raw sums."""
+    Attributes
+    ----------
+    groups : int
+        How many outputs have trees of their own; 1 if all trees add to all outputs.
+    columns : int
+        How many outputs a tree adds to.
+    """
+
+    groups: int
+    columns: int
+
+    @property
+    def outputs(self) -> int:
+        """Number of values a raw prediction has."""
+        return self.groups * self.columns
+
+
+def layout_of(document: Mapping[str, Any]) -> Layout:
+    """Return how the trees of a model share its outputs."""
+    trees = body_of(document)["trees"]
+    if trees and n_columns(trees[0]) > 1:
+        return Layout(1, n_columns(trees[0]))
+    param = document["learner"]["learner_model_param"]
+    return Layout(max(1, int(param["num_class"]), int(param["num_target"])), 1)
 
 
 def to_json(document: Any) -> str:
@@ -72,20 +65,11 @@ def body_of(document: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def n_outputs(document: Mapping[str, Any]) -> int:
-    """Return how many numbers a model predicts: one for each class or target."""
-    known = document["learner"]["learner_model_param"]
-    return max(int(known.get("num_class", 0)), int(known.get("num_target", 1)), 1)
-
-
-def with_trees(
-    document: Any, trees: list[Any], per_round: int, tree_output: Sequence[int] | None = None
-) -> Any:
+def with_trees(document: Any, trees: list[Any], groups: int, per_round: int = 1) -> Any:
     """Return a model that has `trees`, all of weight 1, and the rest from `document`.
 
-    Each adds to the one output there is, or to that of `tree_output`.
+    A round has `per_round` trees for the first group, then as many for the next, and so on.
     """
-    outputs = n_outputs(document)
     result = copy.copy(document)
     result["learner"] = learner = copy.copy(document["learner"])
     learner["gradient_booster"] = booster = copy.copy(learner["gradient_booster"])
@@ -94,21 +78,21 @@ def with_trees(
         booster["gbtree"] = booster = copy.copy(booster["gbtree"])
     booster["model"] = booster["model"] | {
         "gbtree_model_param": {
-            "num_parallel_tree": str(per_round // outputs),
+            "num_parallel_tree": str(per_round),
             "num_trees": str(len(trees)),
         },
-        "iteration_indptr": list(range(0, len(trees) + 1, per_round)),
-        "tree_info": [0] * len(trees) if tree_output is None else list(map(int, tree_output)),
-        # XGBoost puts them where their numbers say, and looks at places that are left empty.
+        "iteration_indptr": list(range(0, len(trees) + 1, groups * per_round)),
+        "tree_info": [number // per_round % groups for number in range(len(trees))],
+        # XGBoost puts each where its number says.
         "trees": [tree | {"id": number} for number, tree in enumerate(trees)],
     }
     return result
 
 
-def empty_tree(n_features: int) -> dict[str, Any]:
-    """Return a tree that is a root and adds nothing."""
+def root_tree(n_features: int, values: NDArray[np.float64]) -> dict[str, Any]:
+    """Return a tree that is a root and adds `values`, one or one for each output."""
     nothing = build_forest([], n_nodes=0, scale=[], base=[0.0], input=InputSpec(n_features))
-    return write_tree(with_a_tree(nothing), 0, np.zeros(1))
+    return write_tree(with_a_tree(nothing), 0, values[np.newaxis])
 
 
 def load_bytes(content: bytearray) -> Any:
@@ -118,15 +102,11 @@ def load_bytes(content: bytearray) -> Any:
     return booster
 
 
-def constant_model(document: Any, n_features: int, *, roots: int = 1) -> Any:
-    """Return a Booster that has trees which add nothing in place of those of `document`.
-
-    That are so many `roots` for each output.
-    """
-    outputs = n_outputs(document)
-    trees = [empty_tree(n_features)] * (roots * outputs)
-    info = list(range(outputs)) * roots
-    return load_bytes(ubjson.dumps(with_trees(document, trees, outputs, info)))
+def constant_model(document: Any, n_features: int, *, with_roots: bool = True) -> Any:
+    """Return a Booster that has trees which add nothing in place of those of `document`."""
+    layout = layout_of(document)
+    trees = [root_tree(n_features, np.zeros(layout.columns))] * (layout.groups * with_roots)
+    return load_bytes(ubjson.dumps(with_trees(document, trees, layout.groups)))
 
 
 def constant_margin(booster: Any) -> NDArray[np.float64]:
@@ -135,4 +115,4 @@ def constant_margin(booster: Any) -> NDArray[np.float64]:
     margin: NDArray[np.float32] = booster.predict(
         nothing, output_margin=True, validate_features=False
     )
-    return np.asarray(np.ravel(margin), dtype=np.float64)
+    return margin.ravel().astype(np.float64)
