@@ -229,13 +229,20 @@ def test_labels_the_model_does_not_know_are_refused(wrong, message):
 
 def test_models_without_an_answer_are_refused():
     X, y = rows(np.arange(2))
-    with pytest.raises(fp.UnsupportedModelError, match="several outputs"):
+    with pytest.raises(fp.UnsupportedModelError, match="one target; this one has 2"):
         fp.Forest.from_model(DecisionTreeClassifier().fit(X, np.column_stack([y, y])))
-    with pytest.raises(fp.UnsupportedModelError, match="has seen one"):
+    with pytest.raises(fp.UnsupportedModelError, match="two classes or more"):
         fp.Forest.from_model(DecisionTreeClassifier().fit(X, np.zeros(len(y))))
-    exponential = GradientBoostingClassifier(loss="exponential", n_estimators=2).fit(X, y)
-    with pytest.raises(fp.UnsupportedModelError, match="no log-odds"):
-        fp.Forest.from_model(exponential)
+
+
+def test_exponential_boosting_is_pruned_towards_what_it_says():
+    X, y = rows(np.arange(2))
+    model = GradientBoostingClassifier(loss="exponential", n_estimators=5).fit(X, y)
+    with pytest.raises(ValueError, match="Leave y out"):
+        fp.prune(model, X, y, max_nodes=30)
+    small = fp.prune(model, X, max_nodes=30)
+    np.testing.assert_allclose(small.predict_proba(X), small.to_native().predict_proba(X))
+    assert np.mean(small.predict(X) == model.predict(X)) > 0.8
 
 
 def test_what_would_break_distributions_is_refused():

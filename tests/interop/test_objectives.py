@@ -107,7 +107,7 @@ CASES = {
         xgboost("reg:quantileerror", quantile_alpha=0.5),
         *("identity", "quantile", {"level": 0.5}, False),
     ),
-    "xgb hinge": (xgboost("binary:hinge", LABELS), "identity", "hinge", {}, False),
+    "xgb hinge": (xgboost("binary:hinge", LABELS), "logit", "hinge", {}, False),
     "xgb shares": (xgboost("reg:logistic", SHARES), "logit", "cross_entropy", {}, False),
     "xgb binary": (xgboost("binary:logistic", LABELS), "logit", "log_loss", {}, False),
     "xgb raw": (xgboost("binary:logitraw", LABELS), "logit", "log_loss", {}, False),

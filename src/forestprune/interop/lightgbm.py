@@ -55,7 +55,9 @@ from forestprune.interop.lightgbm_text import (
 )
 from forestprune.interop.params import check_writable, plain, refusal
 
-_CLASSES = {cls.__name__: cls for cls in (LGBMRegressor, LGBMClassifier, LGBMRanker, Booster)}
+_CLASSES: dict[str, Any] = {
+    cls.__name__: cls for cls in (LGBMRegressor, LGBMClassifier, LGBMRanker, Booster)
+}
 _FORMAT = "v4"
 
 FILES = (".txt",)
@@ -185,14 +187,14 @@ def _text_of(booster: Booster) -> str:
 def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
     """Return parameters, or attributes of such names, as JSON can hold them."""
     objectives = {"_objective", *_ConfigAliases.get("objective")}
-    known = {
+    known: dict[str, Any] = {
         name: "custom" if name in objectives and callable(param) else param
         for name, param in params.items()
     }
     for name in _WEIGHTS:
-        if isinstance(known.get(name), dict):
+        weights = known.get(name)
+        if isinstance(weights, dict):
             # As two lists: labels may be numbers, which cannot be keys in JSON.
-            weights: Any = known[name]
             known[name] = {"labels": list(weights), "weights": list(weights.values())}
     return {name: plain(name, param) for name, param in known.items()}
 
@@ -209,7 +211,12 @@ def _with_labels(params: dict[str, Any]) -> dict[str, Any]:
 
 def _forest_of(text: ModelText, origin: Origin | None = None) -> Forest:
     """Return the trees of a model text as a forest."""
-    n_trees, outputs = len(text.trees), count_outputs(text)
+    n_trees, outputs = len(text.trees), count_outputs(text.header)
+    if n_trees % outputs:
+        raise InvalidForestError(
+            f"A LightGBM model must have whole rounds of {outputs} trees; this one has {n_trees} "
+            "trees."
+        )
     unit = outputs / n_trees if n_trees and _averages(text.header) else 1.0
     forest = build_forest(
         map(read_tree, text.trees),
@@ -320,22 +327,23 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     """Write `forest` as a fitted model of the class it was read from."""
     check_writable(forest, origin, _CLASSES, "LightGBM", by_class=True)
     state = deepcopy(dict(origin.state))  # lists in it become parameters of the model
+    outputs = count_outputs(state["header"])
+    if forest.n_outputs != outputs:
+        raise InvalidForestError(
+            f"The forest must have {outputs} outputs, like the model that it was read from; got "
+            f"{forest.n_outputs}."
+        )
     trees = _write_trees(forest, average=_averages(state["header"]))
-    rounds = len(trees) // forest.n_outputs
+    rounds = len(trees) // outputs
     parameters = re.sub(
         r"(?m)^\[num_iterations: .*\]$", f"[num_iterations: {rounds}]", state["parameters"]
     )
     text = ModelText(state["header"], trees, parameters, state["pandas_categorical"])
-    if count_outputs(text) != forest.n_outputs:
-        raise InvalidForestError(
-            f"The forest must have {count_outputs(text)} outputs, like the model that it was read "
-            f"from; got {forest.n_outputs}."
-        )
     booster = Booster(model_str=compose_model(text))
     booster.params = _with_rounds(state["booster_params"], rounds)
     if origin.model_class == "Booster":
         return booster
-    model: Any = _CLASSES[origin.model_class](**_with_labels(_with_rounds(state["params"], rounds)))
+    model = _CLASSES[origin.model_class](**_with_labels(_with_rounds(state["params"], rounds)))
     for name, attribute in _with_labels(state["attributes"]).items():
         if hasattr(model, name) or (name in _OF_RANKERS and isinstance(model, LGBMRanker)):
             setattr(model, name, attribute)

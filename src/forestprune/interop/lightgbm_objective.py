@@ -1,6 +1,7 @@
 """What a LightGBM model was trained for, as its text says: objective, outputs, classes, weights."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest.classes import plain_labels
 from forestprune.forest.origin import Link
 from forestprune.interop.lightgbm_text import ModelText
+
+Header = Mapping[str, str | None]
 
 # Objectives that are read: the link, and the name for all libraries.
 _OBJECTIVES: dict[str, tuple[Link, str]] = {
@@ -39,27 +42,26 @@ _OF_LABELS = ("binary", "multiclass", "multiclassova")
 _OF_CLASSIFIERS = (*_OF_LABELS, "cross_entropy")
 
 
-def count_outputs(text: ModelText) -> int:
-    """Return how many raw predictions a row has, for each of which a round has a tree.
+def count_outputs(header: Header) -> int:
+    """Return how many raw predictions a row has: one, or one a class.
 
-    LightGBM trusts that the numbers in a text fit together, and writes beyond its arrays if they
-    do not.
+    Every round has a tree for each. LightGBM trusts that the numbers in a text fit together, and
+    writes beyond its arrays if they do not.
     """
-    header = text.header
     outputs = int(str(header["num_tree_per_iteration"]))
     said = {int(str(header["num_class"]))}
-    if header.get("objective"):
-        said.add(int(_flags(text).get("num_class", 1)))
+    if "objective" in header:
+        if not _name(header):
+            raise InvalidForestError(
+                "The objective of a LightGBM model must have a name, or be left out if it is a "
+                "function; this model has a line without a name and is damaged."
+            )
+        said.add(int(_flags(header).get("num_class", 1)))
     if outputs < 1 or said != {outputs}:
         raise InvalidForestError(
             "A LightGBM model must have a tree for each class in every round, and its objective "
             f"the same number of classes; this one has {outputs} trees a round, and classes "
             f"{sorted(said)}."
-        )
-    if len(text.trees) % outputs:
-        raise InvalidForestError(
-            f"A LightGBM model must have whole rounds of {outputs} trees; this one has "
-            f"{len(text.trees)} trees."
         )
     return outputs
 
@@ -75,9 +77,9 @@ def read_objective(text: ModelText, labels: Any = None, class_weight: Any = None
     class_weight : mapping of int to float, "balanced" or None
         What the rows of each class were multiplied by before the library saw them.
     """
-    name = _name(text)
+    name, flags, outputs = _name(text.header), _flags(text.header), count_outputs(text.header)
     if labels is not None:
-        _check_classifier(name, labels, count_outputs(text))
+        _check_classifier(name, labels, outputs)
     if not name:
         # Nobody knows what the sum stands for, and `predict` returns just that.
         return {"response": "raw"}
@@ -87,7 +89,6 @@ def read_objective(text: ModelText, labels: Any = None, class_weight: Any = None
             f"function; got {name}, whose link is none of those that are known."
         )
     link, objective = _OBJECTIVES[name]
-    flags = _flags(text)
     params = {"sigmoid": float(flags["sigmoid"])} if "sigmoid" in flags else {}
     if name in _PARAMS:
         key, parameter = _PARAMS[name]
@@ -100,7 +101,7 @@ def read_objective(text: ModelText, labels: Any = None, class_weight: Any = None
         "response": "raw" if objective == "unknown" else "value",
     }
     if labels is None and name in _OF_LABELS:
-        labels = np.arange(max(2, count_outputs(text)))
+        labels = np.arange(max(2, outputs))
         described["response"] = "probability"
     elif labels is not None:
         # Of labels, as opposed to shares, the cross entropy is the log loss.
@@ -127,7 +128,7 @@ def _check_classifier(name: str, labels: Any, outputs: int) -> None:
     if len(labels) < 2:
         raise UnsupportedModelError(
             "An LGBMClassifier must have seen two classes or more; this one saw the label "
-            f"{labels[0]!r} only."
+            f"{labels.tolist()[0]!r} only."
         )
     if outputs not in (1 if len(labels) == 2 else len(labels), len(labels)):
         raise UnsupportedModelError(
@@ -142,7 +143,7 @@ def _class_weight(text: ModelText, given: Any, n_classes: int) -> Any:
     Parameters of LightGBM's own hold for the objective binary alone. With multiclassova they
     weight what is not the class at hand, which is no weight of a row; the others ignore them.
     """
-    binary = _name(text) == "binary"
+    binary = _name(text.header) == "binary"
     # The library makes the rarer class count as much as the other: but for a factor that both
     # share, this is "balanced". That and further weights are too much for one name.
     if given == "balanced" or (binary and _parameter(text, "is_unbalance")):
@@ -154,14 +155,14 @@ def _class_weight(text: ModelText, given: Any, n_classes: int) -> Any:
     return () if set(weight) == {1.0} else tuple(weight)
 
 
-def _name(text: ModelText) -> str:
+def _name(header: Header) -> str:
     """Return LightGBM's name of the objective; empty if it is a function."""
-    return str(text.header.get("objective") or "").partition(" ")[0]
+    return next(iter(str(header.get("objective") or "").split()), "")
 
 
-def _flags(text: ModelText) -> dict[str, str]:
+def _flags(header: Header) -> dict[str, str]:
     """Return what the objective's line has besides its name, such as ``num_class:3``."""
-    parts = str(text.header.get("objective") or "").split()[1:]
+    parts = str(header.get("objective") or "").split()[1:]
     return {key: number for key, _, number in (part.partition(":") for part in parts)}
 
 

@@ -9,6 +9,7 @@ after the other, and wrong sizes would end the process.
 import json
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -67,13 +68,14 @@ def parse_model(text: str) -> ModelText:
             header[key] = value if equals else None
     rest, _, categories = text[end:].partition("\npandas_categorical:")
     parameters = rest.partition("\nparameters:\n")[2]
-    if parameters and "end of parameters" not in parameters:
+    lines = parameters.split("\n")
+    if parameters and "end of parameters" not in lines:
         # LightGBM itself would look for the end beyond the end of the text.
         raise InvalidForestError(
             "The parameters in a LightGBM model text must end with a line 'end of parameters'; "
             "this one is cut short."
         )
-    for line in parameters.partition("end of parameters")[0].splitlines():
+    for line in takewhile("end of parameters".__ne__, lines):
         if line and not _PARAMETER.fullmatch(line):
             # LightGBM looks for the colon without asking whether there is one.
             raise InvalidForestError(
