@@ -176,9 +176,11 @@ def _best_leaf(rows, origin, n, b, shrinkage):
             (rows**2).sum() - 2 * f @ sums + count * f @ f + shrinkage * ((f - origin) ** 2).sum()
         )
 
-    bounds = [(0.0, 1.0)] * b.size
+    least = b / (count + 1.0)  # as if one more row were there, of any class
+    most = 1.0 - (1.0 - b) / (count + 1.0)
+    bounds = list(zip(least, most, strict=True))
     together = [] if b.size == 1 else [{"type": "eq", "fun": lambda q: q.sum() - 1.0}]
-    start = np.full(b.size, 0.5 if b.size == 1 else 1.0 / b.size)
+    start = b
     options = {"ftol": 1e-12, "maxiter": 500}
     return minimize(
         objective, start, bounds=bounds, constraints=together, method="SLSQP", options=options

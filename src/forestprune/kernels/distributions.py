@@ -6,6 +6,11 @@ so its best distribution is the projection of its best vector onto the simplex: 
 whose entries are not negative and sum to 1. Of two classes there is one output, the probability of
 the second, and the projection is a cut at 0 and 1.
 
+A class that none of N rows has is not impossible: as if one more row were there, whose class is
+drawn from b, each class keeps at least b / (N + 1). So leaves go from b at most N / (N + 1) of the
+way to a distribution, and the set they are projected onto is a smaller simplex around b. Of a
+forest with monotone constraints they may go all the way, lest what is in order be cut apart.
+
 While trees are chosen, n is how many may be kept at most. If fewer are, then b, which is a
 distribution too, stands in for those that are not there, so that in an average of those that are
 leaves are still distributions.
@@ -44,10 +49,24 @@ def project(q):
 
 
 @inner
-def as_added(q, price):
-    """Turn a distribution into what its leaf adds to the intercept."""
+def way(trees, v):
+    """Return how far from the intercept to a certain class node v may go as a leaf."""
+    weight = trees.weight[v]
+    return 1.0 if trees.low.shape[1] else weight / (weight + 1.0)
+
+
+@inner
+def to_distribution(trees, price, v, q):
+    """Replace q, what node v would add to the intercept, by the nearest that it may add."""
+    far = way(trees, v)
+    if far == 0.0:
+        q[:] = 0.0
+        return
     for o in range(q.size):
-        q[o] = (q[o] - price.centre[o]) / price.most_trees
+        q[o] = q[o] * price.most_trees / far + price.centre[o]
+    project(q)
+    for o in range(q.size):
+        q[o] = (q[o] - price.centre[o]) * far / price.most_trees
 
 
 @inner
@@ -58,9 +77,7 @@ def best_distribution(trees, price, v, weight, total, u, q):
     """
     n = weight + price.shrinkage
     for o in range(q.size):
-        f = trees.origin[o, v]
+        q[o] = trees.origin[o, v]
         if n > 0.0:
-            f = (total[o, u] + price.shrinkage * f) / n
-        q[o] = price.most_trees * f + price.centre[o]
-    project(q)
-    as_added(q, price)
+            q[o] = (total[o, u] + price.shrinkage * q[o]) / n
+    to_distribution(trees, price, v, q)

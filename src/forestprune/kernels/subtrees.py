@@ -21,7 +21,7 @@ each output.
 import numpy as np
 
 from forestprune.kernels.constraints import fit_stretch, within
-from forestprune.kernels.distributions import best_distribution, project
+from forestprune.kernels.distributions import best_distribution, to_distribution, way
 from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.leaves import number_leaves
 from forestprune.kernels.nodes import (
@@ -73,9 +73,9 @@ def allowed(trees, price, stretch, o, v, f):
     if trees.low.shape[1]:
         f = within(trees, stretch, o, v, f)
     if price.centre.size:
-        # The same for all nodes, so that what is in order stays so.
-        f = max(f, -price.centre[o] / price.most_trees)
-        f = min(f, (1.0 - price.centre[o]) / price.most_trees)
+        far = way(trees, v)
+        f = max(f, -price.centre[o] * far / price.most_trees)
+        f = min(f, (1.0 - price.centre[o]) * far / price.most_trees)
     return f
 
 
@@ -331,14 +331,13 @@ def _refit_distributions(row_weight, trees, price, cut, i, sums, spare):
         v = a + cut.leaves[first + j]
         rate = trees.weight[v] + price.shrinkage
         for o in range(q.size):
-            f = cut.value[o, v]
+            q[o] = f = cut.value[o, v]
             pull = sums[o, j] - price.shrinkage * (f - trees.origin[o, v])
-            f += pull / rate if rate > 0.0 else 0.0
-            q[o] = price.most_trees * f + price.centre[o]
-        project(q)
+            q[o] += pull / rate if rate > 0.0 else 0.0
+        to_distribution(trees, price, v, q)
         for o in range(q.size):
             f, origin = cut.value[o, v], trees.origin[o, v]
-            step = (q[o] - price.centre[o]) / price.most_trees - f
+            step = q[o] - f
             gain += step * (2.0 * (sums[o, j] - price.shrinkage * (f - origin)) - rate * step)
             square += trees.weight[v] * step * step
             shift += (f + step - origin) ** 2

@@ -70,6 +70,7 @@ class SubtreeRule(QuadraticRule):
         distributions = self.refits and forest.averages_distributions
         self._centre = seal(np.array(problem.intercept if distributions else []))
         self._most_trees = int(distributions)
+        self._full_at = np.inf  # the alpha at which one more tree did not pay
 
     @staticmethod
     def prepare(forest: Forest, n_rows: int, n_jobs: int | None) -> None:
@@ -119,7 +120,7 @@ class SubtreeRule(QuadraticRule):
         """Choose active nodes, unless those of a higher alpha still serve."""
         self._just_chosen = alpha < self._active_down_to
         if self._just_chosen:
-            self._choose_active(alpha)
+            self._choose_active(alpha, self._eligible(self.order))
 
     def sweep(self, alpha: float, order: Order) -> tuple[int, int]:
         """Give some trees, one after another, the subtree that is best given the others."""
@@ -150,7 +151,7 @@ class SubtreeRule(QuadraticRule):
         # Nothing has changed since active nodes were chosen, or they still hold.
         if self._just_chosen or self._nothing_gains(alpha, order):
             return True
-        self._choose_active(alpha)
+        self._choose_active(alpha, self._eligible(self.order))
         self._just_chosen = True
         return False
 
@@ -167,14 +168,20 @@ class SubtreeRule(QuadraticRule):
     def _active_price(self, alpha: float) -> Price:
         return self.price(alpha)._replace(cost=self._active_costs)
 
-    def _choose_active(self, alpha: float) -> None:
-        """Let sweeps look at what might be kept at this alpha, or one that is a little lower."""
+    def _choose_active(self, alpha: float, some: Order) -> None:
+        """Let sweeps look at what of some trees might be kept at this alpha, or a little lower."""
         if not self._deep:
             return
         whole, ahead = self._whole, self.tuning.ahead
-        _, _, chosen = self._best_prunings(self.price(alpha), ahead, self.order)
+        _, _, chosen = self._best_prunings(self.price(alpha), ahead, some)
         self._move_to_active(ActiveSet.of(whole.trees, whole.codes, chosen, self._crew))
         self._active_down_to = ahead * alpha
+
+    def _eligible(self, order: Order) -> Order:
+        """Return which of some trees may be kept: of averages that are full, those that are."""
+        kept = self.depths > 0
+        full = self._most_trees and np.count_nonzero(kept) >= self._most_trees
+        return order[kept[order]] if full else order
 
     def _move_to_active(self, active: ActiveSet) -> None:
         if active is not self._active:
@@ -216,6 +223,7 @@ class SubtreeRule(QuadraticRule):
         if rows >= self.tuning.screened_rows:
             most = self.gains_at_most(alpha, rows)
         # What may gain by that bound is looked at closely.
+        order = self._eligible(order)
         some = order[most[order] > price.min_gain]
         return bool((self.gains(alpha, some)[some] <= price.min_gain).all())
 
@@ -326,18 +334,23 @@ class SubtreeRule(QuadraticRule):
         if self.refits and point.values is not None:
             given[:, kept_leaves(forest, splits)] = point.values
         # Copies, which can be written to: for kernels, arrays that cannot are of another type.
-        self._sweep(self._active_price(0.0), self.order, splits.copy(), given)
+        self._keep(splits.copy(), given)
         if self._most_trees:
             self._most_trees = max(self._room(point), point.n_trees, 1)
+            self._full_at = np.inf
 
     def _room(self, point: Point) -> int:
         """Return how many trees may be kept for leaves that add as much as those of a point."""
         if point.values is None or not point.values.size:
             return 1
+        forest, trees = self.problem.encoding.forest, self.problem.trees
+        weight = trees.weight[kept_leaves(forest, point.splits(forest))]
+        far = 1.0 if trees.low.size else weight / (weight + 1.0)
         centre, below = self._centre[:, np.newaxis], np.maximum(-point.values, 1e-300)
-        room = float((centre / below).min())
+        room = float((far * centre / below).min())
         if centre.size == 1:
-            room = min(room, float(((1.0 - centre) / np.maximum(point.values, 1e-300)).min()))
+            above = np.maximum(point.values, 1e-300)
+            room = min(room, float((far * (1.0 - centre) / above).min()))
         return int(min(room * (1.0 + 1e-9), self.order.size))
 
     def search(self, descent: Descent, alpha: float, max_iter: int, *, on_path: bool) -> None:  # noqa: ARG002
@@ -348,16 +361,27 @@ class SubtreeRule(QuadraticRule):
         """
         trees = self.order.size
         while self._most_trees and np.count_nonzero(self.depths) == self._most_trees < trees:
-            begun, n = self.point(alpha), self._most_trees
-            if begun.values is None:
+            if alpha > self.tuning.again * self._full_at:
                 break
-            self.move_to(replace(begun, values=begun.values * (n / (n + 1.0))))
+            begun, n = self.point(alpha).objective, self._most_trees
+            active, down_to = self._active, self._active_down_to
+            kept, value = self._cut.kept.copy(), self._cut.value.copy()
+            self._keep(kept, value * (n / (n + 1.0)))
             self._most_trees = n + 1
             absent = np.flatnonzero(self.depths == 0)
             gain = self._best_prunings(self.price(alpha), 1.0, absent)[0]
-            self._sweep(self._active_price(alpha), absent[[np.argmax(gain[absent])]])
+            best = absent[[np.argmax(gain[absent])]]
+            self._choose_active(alpha, np.append(np.flatnonzero(self.depths > 0), best))
+            self._sweep(self._active_price(alpha), best)
             descent.descend(alpha, max_iter)
-            if self.point(alpha).objective >= begun.objective - self.tuning.value_tolerance:
-                self.move_to(begun)
-                self._most_trees = n
+            if self.point(alpha).objective >= begun - self.tuning.value_tolerance:
+                self._keep(np.zeros_like(self._cut.kept), self._cut.value)
+                self._move_to_active(active)
+                self._active_down_to = down_to
+                self._keep(kept, value)
+                self._most_trees, self._full_at = n, alpha
                 break
+
+    def _keep(self, kept: NDArray[np.bool_], value: NDArray[np.float64]) -> None:
+        """Keep some active splits, active nodes having these values as leaves."""
+        self._sweep(self._active_price(0.0), self.order, kept, value)

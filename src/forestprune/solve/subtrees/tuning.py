@@ -32,6 +32,8 @@ class Tuning:
         Leaves kept up to which values are refitted by how many rows they share.
     gram_rows : int
         Rows times trees from which on that pays: in a new installation it has to be compiled.
+    again : float
+        How far alpha must fall until one more tree is tried again, where that did not pay.
     shared : int
         Rows and nodes, all trees together, from which on going through them is shared by threads.
     """
@@ -47,6 +49,7 @@ class Tuning:
     screened_rows: float = 15.0
     gram_leaves: int = 1024
     gram_rows: int = 100_000
+    again: float = 0.8
     shared: int = 50_000
 
     def is_deep(self, n_nodes: int, n_codes: int) -> bool:
