@@ -143,8 +143,9 @@ def _labels(model: Any, kind: str, outputs: int) -> Any:
         )
     if outputs not in (1 if len(labels) == 2 else len(labels), len(labels)):
         raise UnsupportedModelError(
-            "A model of classes must predict as many as it has labels; this one has "
-            f"{len(labels)} labels and {outputs} outputs and is damaged."
+            "A model of classes must have seen rows of each; this one was told of "
+            f"{len(labels)}, {listed(labels.tolist())}, and has {outputs} outputs. Train it "
+            "with rows of each, or without class_names and classes_count."
         )
     return labels
 
