@@ -11,6 +11,7 @@ from effort import examples
 from exported import predicts_alone
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from monotone import turns
 from sklearn.base import clone
 
 import forestprune as fp
@@ -489,6 +490,18 @@ def test_several_targets(tmp_path):
         assert small.loss == pytest.approx(((targets - native.predict(X)) ** 2).sum() / spread)
         native.save_model(str(tmp_path / "model"))
         same(CatBoostRegressor().load_model(str(tmp_path / "model")).predict(X), small.predict(X))
+
+
+def test_constraints_that_the_library_does_not_keep_are_no_promise():
+    targets = np.column_stack([SIGNAL, -X[:, 0]])
+    how = {**QUIET, "monotone_constraints": [1, 0, 0, 0]}
+    several = CatBoostRegressor(loss_function="MultiRMSE", **how).fit(X, targets)
+    assert turns(lambda rows: several.predict(rows)[:, 1], X, [1], rng=np.random.default_rng(0))[0]
+    forest = fp.Forest.from_model(several)
+    assert not forest.monotone.size
+    assert forest.to_native().get_params() == several.get_params()
+    one = CatBoostRegressor(**how).fit(X, SIGNAL)
+    assert fp.Forest.from_model(one).monotone.tolist() == [1, 0, 0, 0]
 
 
 # What is refused

@@ -78,7 +78,8 @@ def from_model(model: Any) -> Forest:
     scale, bias = document["scale_and_bias"]
     objective = read_objective(model, len(bias))
     leaves = model.get_tree_leaf_counts().astype(np.int64)
-    rows = _input(model, document["features_info"])
+    info = document["features_info"]
+    rows = _input(model, info)
     forest = build_forest(
         read_trees(document),
         n_nodes=int((2 * leaves - 1).sum()),
@@ -90,7 +91,8 @@ def from_model(model: Any) -> Forest:
             type(model).__name__,
             _describe(model, document),
             **objective,
-            monotone=_monotone(model, document["features_info"], rows.n_features),
+            # Of several outputs CatBoost takes constraints, too, but its trees do not keep them.
+            monotone=_monotone(model, info, rows.n_features) if len(bias) == 1 else (),
         ),
     )
     return _without_broken_promises(average_of_leaves(forest))
