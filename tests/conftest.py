@@ -13,7 +13,8 @@ if INTERPRETED:
     collect_ignore += [
         f"interop/test_{name}.py"
         for name in (
-            *("catboost", "catboost_categories", "constraints", "damaged_files", "lightgbm"),
+            *("catboost", "catboost_categories", "catboost_classifiers", "catboost_losses"),
+            *("constraints", "damaged_files", "lightgbm"),
             *("model_files", "objectives", "pipelines", "sklearn_hist", "xgboost"),
         )
     ]

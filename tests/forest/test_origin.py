@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,3 +83,11 @@ def test_the_origin_decides_whether_trees_are_averaged():
     assert not small(scale=[0.5, 0.5], base=[0.0], origin=Origin("sklearn", "X")).averages
     assert small(origin=Origin("sklearn", "X", averages=True)).averages
     assert not small().truncate(0).compact().averages
+
+
+def test_nothing_is_said_of_sums_whose_meaning_nobody_knows():
+    origin = Origin("xgboost", "XGBRanker", response="raw")
+    assert origin.predicts == "a score of its own"
+    assert not origin.adds_up_to_y
+    assert replace(origin, objective="squared_error").predicts == "y"
+    assert replace(origin, response="value").adds_up_to_y

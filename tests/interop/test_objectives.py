@@ -144,7 +144,7 @@ CASES = {
     "cat": (catboost("RMSE"), "identity", "squared_error", {}, True),
     "cat median": (catboost("MAE"), "identity", "absolute_error", {}, True),
     "cat mape": (catboost("MAPE"), "identity", "absolute_percentage_error", {}, True),
-    "cat huber": (catboost("Huber:delta=1"), "identity", "huber", {}, True),
+    "cat huber": (catboost("Huber:delta=1"), "identity", "huber", {"delta": 1.0}, True),
     "cat cosh": (catboost("LogCosh"), "identity", "log_cosh", {}, True),
     "cat lq": (catboost("Lq:q=3"), "identity", "lq", {}, True),
     "cat half": (catboost("Quantile"), "identity", "absolute_error", {}, True),

@@ -1,5 +1,7 @@
 """Paths of symmetric trees: the default rule for them, files, and files that are damaged."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from monotone import turns
@@ -8,9 +10,12 @@ from sklearn.datasets import make_friedman1
 import forestprune as fp
 from forestprune.exceptions import OptionError
 from forestprune.forest.symmetric import is_symmetric
+from forestprune.loss import loss_for
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
-from forestprune.solve.levels import first_levels, levels_of
+from forestprune.solve.costs import level_costs
+from forestprune.solve.levels import first_levels, leaf_origins, levels_of
+from forestprune.solve.problem import pose
 
 catboost = pytest.importorskip("catboost")
 
@@ -137,6 +142,36 @@ def test_trees_of_many_levels_drop_them_one_by_one(how):
     for point, small in zip(path.points, path, strict=True):
         loss = np.mean((small.predict(X) - Y) ** 2) / Y.var()
         assert point.loss == pytest.approx(loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["MultiClass", "MultiClassOneVsAll", "MultiRMSE"])
+def test_levels_of_trees_that_add_to_all_outputs(loss):
+    targets = np.column_stack([Y > 16, (Y > 12) & (Y <= 16), Y <= 12]).astype(float)
+    model = catboost.CatBoost({"loss_function": loss, "depth": 4, **QUIET})
+    y = targets if loss == "MultiRMSE" else targets.argmax(axis=1)
+    model.fit(X, y)
+    path = fp.prune_path(model, X, y, n_alphas=10, shrinkage=5.0)
+    forest = path.source.forest
+    judge = loss_for(forest.origin, labelled=True)
+    problem = pose(fp.encode(forest, X), targets, loss=judge)
+    best = judge.best_constant(targets.T, None)[:, np.newaxis]
+    of_constant = judge.value(targets.T, best, None)
+    costs, trees = level_costs(forest, "node"), np.arange(forest.n_trees)
+
+    def objective(point, alpha):
+        shift = ((point.values - leaf_origins(problem, point)) ** 2).sum()
+        penalty = problem.curvature * 5.0 * shift / (2.0 * of_constant)
+        return point.loss + alpha * costs[trees, point.depths].sum() + penalty
+
+    chosen = [(i, point) for i, point in enumerate(path.points) if point.levels is not None]
+    assert len(chosen) >= 8
+    for i, point in chosen:
+        raw = np.reshape(path[i].to_native().predict(X), (len(X), 3))
+        assert point.loss == pytest.approx(judge.value(targets.T, raw.T, None) / of_constant)
+        assert point.objective == pytest.approx(objective(point, point.alpha))
+        assert all(point.objective <= objective(other, point.alpha) + 0.02 for _, other in chosen)
+    for (_, before), (_, point) in pairwise(chosen):
+        assert point.objective <= objective(before, point.alpha) + 1e-9
 
 
 @pytest.mark.parametrize("signs", [[0] * 6, [1, 1, 0, 1, 0, -1]])

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Label = str | int | float | bool
 
+_ROUNDING = ("catboost",)
+"""Libraries that keep numbers among labels in single precision: 0.699999988 in place of 0.7."""
+
 
 def plain_labels(classes: ArrayLike) -> dict[str, Any]:
     """Return the labels of a model as :class:`Origin` holds them: `classes`, `classes_dtype`."""
@@ -52,7 +55,8 @@ def labels_of(origin: "Origin") -> NDArray[Any]:
 def class_numbers(origin: "Origin", y: ArrayLike, rows: int) -> NDArray[np.int64]:
     """Return for each label in `y` the number of its class; refuse what is no label of the model.
 
-    Labels are compared as they are: nothing is made of "1" where 1 is required, or of 0.7.
+    Labels are compared as they are, but for the rounding of the library: nothing is made of "1"
+    where 1 is required, or of 0.7.
     """
     given: NDArray[Any] = np.asarray(y)
     if given.ndim == 2 and given.shape[1] == 1:
@@ -62,20 +66,35 @@ def class_numbers(origin: "Origin", y: ArrayLike, rows: int) -> NDArray[np.int64
             f"y must have shape ({rows},): one label for each row of X. Got {given.shape}."
         )
     classes = origin.classes
-    numbers = {label: number for number, label in enumerate(classes)}
     entries = given.tolist()
     if not set(map(type, entries)) <= {str, int, float, bool}:
         entries = [getattr(entry, "item", lambda entry=entry: entry)() for entry in entries]
     different = list(dict.fromkeys(entries))
     text = isinstance(classes[0], str)
-    strange = [
-        entry for entry in different if isinstance(entry, str) != text or entry not in numbers
-    ]
+    as_kept = _rounded if origin.library in _ROUNDING else _unchanged
+    number_of = {as_kept(label): number for number, label in enumerate(classes)}
+    numbers = {
+        entry: number_of.get(as_kept(entry), -1)
+        for entry in different
+        if isinstance(entry, str) == text
+    }
+    strange = [entry for entry in different if numbers.get(entry, -1) < 0]
     if strange:
         raise ValueError(
             f"y must hold labels of the model, which are {listed(classes)}; got {listed(strange)}."
         )
     return np.fromiter((numbers[entry] for entry in entries), np.int64, len(entries))
+
+
+def _unchanged(label: Any) -> Any:
+    return label
+
+
+def _rounded(label: Any) -> Any:
+    if not isinstance(label, int | float):
+        return label
+    with np.errstate(over="ignore"):
+        return float(np.float32(label))
 
 
 def row_weights(origin: "Origin", numbers: NDArray[np.int64]) -> NDArray[np.float64] | None:

@@ -108,13 +108,22 @@ class Origin:
     @property
     def adds_up_to_y(self) -> bool:
         """Whether the raw prediction estimates the middle of y itself."""
-        return self.link == "identity" and self.objective not in _NOT_ON_THE_SCALE_OF_Y
+        if self.link != "identity" or self._is_score:
+            return False
+        return self.objective not in _NOT_ON_THE_SCALE_OF_Y
+
+    @property
+    def _is_score(self) -> bool:
+        """Whether nothing is known of the raw prediction, as of rankers and one's own losses."""
+        return self.link == "identity" and self.objective == "unknown" and self.response == "raw"
 
     @property
     def predicts(self) -> str:
         """What the raw prediction stands for, in words, for messages: "y" or a function of it."""
         if self.objective == "hinge":
             return "a margin whose sign tells the class"
+        if self._is_score:
+            return "a score of its own"
         what = "the signed square root of y" if self.link == "signed_sqrt" else "y"
         if self.objective in ("quantile", "expectile"):
             level = self.objective_params.get("level")

@@ -1,4 +1,4 @@
-"""CatBoost: regressors, classifiers of two classes, and plain models of the same losses.
+"""CatBoost: regressors, classifiers, rankers, and plain models of any loss.
 
 Features are numbers, or categories of which splits ask for one at a time, as CatBoost trains them
 where there are few (`one_hot_max_size`). A model holds hashes in place of categories.
@@ -25,29 +25,34 @@ from typing import Any
 
 import numpy as np
 import pandas as pd  # CatBoost needs it, too
-from catboost import CatBoost, CatBoostClassifier, CatBoostError, CatBoostRegressor, Pool
+from catboost import (
+    CatBoost,
+    CatBoostClassifier,
+    CatBoostError,
+    CatBoostRanker,
+    CatBoostRegressor,
+    Pool,
+)
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import average_of_leaves, build_forest, with_a_tree
-from forestprune.forest.classes import plain_labels
 from forestprune.forest.constraints import within_boxes
 from forestprune.forest.forest import Forest
 from forestprune.forest.frames import as_floats, column_names, entries_of, listed
 from forestprune.forest.inputs import InputSpec
-from forestprune.forest.origin import Link, Origin
+from forestprune.forest.origin import Origin
 from forestprune.forest.symmetric import is_symmetric, within_levels
+from forestprune.interop.catboost_objective import read_objective, trainings
 from forestprune.interop.catboost_trees import read_trees, write_trees
 from forestprune.interop.params import check_writable, plain, refusal, refuse
 
-_CLASSES = {cls.__name__: cls for cls in (CatBoostRegressor, CatBoostClassifier, CatBoost)}
+_CLASSES = {
+    cls.__name__: cls for cls in (CatBoostRegressor, CatBoostClassifier, CatBoostRanker, CatBoost)
+}
 
 FILES = (".cbm", ".json")
-
-_WHY_NOT = {
-    "CatBoostRanker": "What a ranker predicts is not on the scale of y.",
-}
 
 _INSTEAD = {
     "categorical": "CatBoost keeps hashes in place of their categories and, unless these are few, "
@@ -58,42 +63,23 @@ _INSTEAD = {
     "embedding": "Give their numbers as columns of their own when training.",
 }
 
-# Loss functions that are read: the link, and the name for all libraries.
-_LOSSES: dict[str, tuple[Link, str]] = {
-    "RMSE": ("identity", "squared_error"),
-    "MAE": ("identity", "absolute_error"),
-    "MAPE": ("identity", "absolute_percentage_error"),
-    "RMSPE": ("identity", "squared_percentage_error"),
-    "Huber": ("identity", "huber"),
-    "LogCosh": ("identity", "log_cosh"),
-    "Lq": ("identity", "lq"),
-    "Poisson": ("log", "poisson"),
-    "Tweedie": ("log", "tweedie"),
-    "Logloss": ("logit", "log_loss"),
-    "CrossEntropy": ("logit", "cross_entropy"),
-    "Quantile": ("identity", "quantile"),
-    "Expectile": ("identity", "expectile"),
-    "LogLinQuantile": ("log", "quantile"),
-}
-_AT_HALF = {"Quantile": "absolute_error", "Expectile": "squared_error"}
-"""What losses with a level are at the level 0.5."""
+_OF_ONES_OWN = "PythonUserDefinedPerObject"
+"""What a model that comes from a file has in place of a loss or a metric written in Python."""
 
 # What a model says of itself that is not true of the pruned one: its identity, its scores and, if
 # it is a sum of models, everything about each of them.
 _NO_LONGER_TRUE = re.compile(r"model_guid|training|summand_scale_and_biases|model\d+:.*")
 
-# The parameters of a model, or of those that a sum was made of.
-_TRAINED_WITH = re.compile(r"(model\d+:)*params")
-
 
 def from_model(model: Any) -> Forest:
-    """Read a fitted CatBoostRegressor, or a CatBoost whose loss function is known."""
+    """Read a fitted model of CatBoost's; a tree adds to all outputs."""
     _check_model(model)
-    objective = _objective(model)
     document = _checked_document(model)
     scale, bias = document["scale_and_bias"]
+    objective = read_objective(model, len(bias))
     leaves = model.get_tree_leaf_counts().astype(np.int64)
-    rows = _input(model, document["features_info"])
+    info = document["features_info"]
+    rows = _input(model, info)
     forest = build_forest(
         read_trees(document),
         n_nodes=int((2 * leaves - 1).sum()),
@@ -105,8 +91,8 @@ def from_model(model: Any) -> Forest:
             type(model).__name__,
             _describe(model, document),
             **objective,
-            **_answers(model, objective),
-            monotone=_monotone(model, document["features_info"], rows.n_features),
+            # Of several outputs CatBoost takes constraints, too, but its trees do not keep them.
+            monotone=_monotone(model, info, rows.n_features) if len(bias) == 1 else (),
         ),
     )
     return _without_broken_promises(average_of_leaves(forest))
@@ -127,7 +113,8 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     model.load_model(blob=_to_blob(document, state["metadata"]))
     # As fit() leaves it. CatBoost forgets the number whenever it loads or copies a model.
     model._n_features_in = forest.n_features
-    model.get_feature_importance()  # is kept as feature_importances_
+    # Is kept as feature_importances_. A ranker has none: it would need the rows again.
+    model.get_feature_importance(type="PredictionValuesChange")
     return model
 
 
@@ -189,8 +176,7 @@ def save(model: Any, path: Path) -> None:
 def _check_model(model: Any) -> None:
     """Raise an error that says why `model` cannot be read, if so."""
     if type(model) not in _CLASSES.values():
-        reason = _WHY_NOT.get(type(model).__name__, "")
-        raise UnsupportedModelError(refusal(type(model), _CLASSES.values(), reason))
+        raise UnsupportedModelError(refusal(type(model), _CLASSES.values()))
     if not model.is_fitted():
         raise NotFittedError(f"This {type(model).__name__} is not fitted yet. Call fit() first.")
     if not model.tree_count_:
@@ -234,66 +220,14 @@ def _checked_document(model: Any) -> dict[str, Any]:
     return document
 
 
-def _objective(model: Any) -> dict[str, Any]:
-    """Return link and objective of a model; refuse it if they cannot be known."""
-    metadata = dict(model.get_metadata())
-    if metadata.get("params"):
-        loss = json.loads(metadata["params"])["loss_function"]
-    else:  # a sum of models, or one that says nothing of its training
-        loss = json.loads(metadata.get("loss_function") or '{"type": "an unknown loss"}')
-    kind = loss["type"]
-    if kind not in _LOSSES:
-        raise UnsupportedModelError(
-            f"The loss function must be one of {', '.join(_LOSSES)}; this model was trained with "
-            f"{kind}. What it predicts is not one number whose meaning is known."
-        )
-    link, name = _LOSSES[kind]
-    params = {}
-    if name in ("quantile", "expectile"):
-        params["level"] = float(loss["params"].get("alpha", 0.5))
-        if params["level"] == 0.5 and kind in _AT_HALF:
-            name, params = _AT_HALF[kind], {}
-    elif name == "tweedie":
-        params["power"] = float(loss["params"]["variance_power"])
-    return {"link": link, "objective": name, "objective_params": params}
-
-
-def _answers(model: Any, objective: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the `predict` of a model returns, and the classes it tells apart."""
-    if not isinstance(model, CatBoostClassifier):
-        is_plain = not isinstance(model, CatBoostRegressor)
-        # A regressor returns what its trees add up to, unless it counts.
-        counts = objective["objective"] in ("poisson", "tweedie")
-        raw = is_plain or (objective["link"] == "log" and not counts)
-        return {"response": "raw" if raw else "value"}
-    found = {"response": "class"} | plain_labels(model.classes_)
-    weight = _class_weight(model.get_params(), found["classes"])
-    # Of labels, as opposed to shares, the cross entropy is the log-loss.
-    return found | {"class_weight": weight} if weight else found
-
-
-def _class_weight(params: Mapping[str, Any], labels: tuple[Any, ...]) -> Any:
-    """Return by what the rows of each class counted."""
-    named = {"Balanced": "balanced", "SqrtBalanced": "sqrt_balanced"}
-    given = params.get("class_weights")
-    if params.get("auto_class_weights") in named:
-        return named[params["auto_class_weights"]]
-    if params.get("scale_pos_weight") is not None:
-        return 1.0, float(params["scale_pos_weight"])
-    if isinstance(given, Mapping):
-        return tuple(float(given.get(label, given.get(str(label), 1.0))) for label in labels)
-    return () if given is None else tuple(map(float, given))
-
-
 def _monotone(model: Any, info: Mapping[str, Any], n_features: int) -> tuple[int, ...]:
     """Return the constraints of the columns, as far as the model says what it was trained with.
 
     CatBoost counts columns of numbers only. A sum of models keeps what all of them do.
     """
     trained = [
-        json.loads(text).get("tree_learner_options", {}).get("monotone_constraints") or {}
-        for name, text in dict(model.get_metadata()).items()
-        if _TRAINED_WITH.fullmatch(name) and text
+        each.get("tree_learner_options", {}).get("monotone_constraints") or {}
+        for each in trainings(model)
     ]
     signs = [0] * n_features
     for each in info.get("float_features") or ():
@@ -423,6 +357,8 @@ def _describe(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 def _not_plain(name: str, param: Any) -> Any:
     if isinstance(param, dict):  # in pairs: JSON has no keys that are numbers
         return {"pairs": [[key, plain(name, item, _not_plain)] for key, item in param.items()]}
+    if name in ("loss_function", "objective", "eval_metric"):
+        return _OF_ONES_OWN
     return refuse(name, param)
 
 

@@ -22,10 +22,11 @@ Beyond, it does not complain, but crashes.
 def read_trees(document: Mapping[str, Any]) -> Iterator[RawTree]:
     """Yield the trees of a model, be they symmetric or not."""
     questions = _Questions(document["features_info"])
+    outputs = len(document["scale_and_bias"][1])
     for tree in document.get("oblivious_trees") or ():
-        yield _read_symmetric(tree, questions)
+        yield _read_symmetric(tree, outputs, questions)
     for root in document.get("trees") or ():
-        yield _read_nested(root, questions)
+        yield _read_nested(root, outputs, questions)
 
 
 class _Questions:
@@ -114,10 +115,9 @@ def write_trees(
             places[each["flat_feature_index"], hashed] = len(borders) + len(places)
     for v in nodes.tolist():
         split[v] = places[int(forest.feature[v]), hashes[v]]
-    value = forest.scaled_value[:, 0]
-    trees = _write_symmetric(forest, split, value) if symmetric else None
+    trees = _write_symmetric(forest, split) if symmetric else None
     if trees is None:
-        document: dict[str, Any] = {"trees": _write_nested(forest, split, value)}
+        document: dict[str, Any] = {"trees": _write_nested(forest, split)}
     else:
         document = {"oblivious_trees": trees}
     document["features_info"] = {"float_features": _with_borders(features, borders)}
@@ -163,14 +163,15 @@ def _nan_goes_left(feature: Mapping[str, Any]) -> bool:
     return bool(feature["nan_value_treatment"] != "AsTrue")
 
 
-def _read_symmetric(tree: Mapping[str, Any], questions: _Questions) -> RawTree:
+def _read_symmetric(tree: Mapping[str, Any], outputs: int, questions: _Questions) -> RawTree:
     """Expand a tree that asks the same in all nodes of a layer."""
     splits = tree["splits"] or []
     depth = len(splits)
     value, cover = (
-        _turn_bits(np.array(tree[name], dtype=np.float64))
-        for name in ("leaf_values", "leaf_weights")
+        _turn_bits(np.array(tree[name], dtype=np.float64).reshape(-1, columns))
+        for name, columns in (("leaf_values", outputs), ("leaf_weights", 1))
     )
+    cover = cover[:, 0]
     covers = [cover]
     for _ in splits:
         covers.insert(0, covers[0].reshape(-1, 2).sum(axis=1))
@@ -187,7 +188,7 @@ def _read_symmetric(tree: Mapping[str, Any], questions: _Questions) -> RawTree:
         **{name: column[layer] for name, column in asked.items()},
         left_categories={v: sets[k] for v, k in enumerate(layer.tolist()) if k in sets},
         cover=np.concatenate(covers),
-        value=np.concatenate([np.zeros(inside), value])[:, np.newaxis],
+        value=np.concatenate([np.zeros((inside, outputs)), value]),
     )
 
 
@@ -195,12 +196,16 @@ def _turn_bits(leaves: NDArray[np.float64]) -> NDArray[np.float64]:
     """Bring a symmetric tree's leaves from CatBoost's order to that from left to right, or back.
 
     The root decides on the lowest bit of a leaf's place in the one, on the highest in the other.
+    Leaves may have one number each, or several: shape (n_leaves, ...).
     """
-    depth = leaves.size.bit_length() - 1
-    return leaves.reshape((2,) * depth).T.ravel()
+    depth = len(leaves).bit_length() - 1
+    by_level = leaves.reshape((2,) * depth + leaves.shape[1:])
+    levels = tuple(range(depth))
+    turned = by_level.transpose(levels[::-1] + tuple(range(depth, by_level.ndim)))
+    return turned.reshape(leaves.shape)
 
 
-def _read_nested(root: dict[str, Any], questions: _Questions) -> RawTree:
+def _read_nested(root: dict[str, Any], outputs: int, questions: _Questions) -> RawTree:
     nodes: list[dict[str, Any]] = []
     layer, bounds = [root], [0]
     while layer:
@@ -214,14 +219,16 @@ def _read_nested(root: dict[str, Any], questions: _Questions) -> RawTree:
         parents = start + np.flatnonzero(is_split[start:end])
         cover[parents] = cover[left[parents]] + cover[left[parents] + 1]
     splits = [node.get("split", {}) for node in nodes]
-    value = np.array([node.get("value", 0.0) for node in nodes], dtype=np.float64)
+    value = np.zeros((len(nodes), outputs))
+    leaves = [node["value"] for node in nodes if "split" not in node]
+    value[~is_split] = np.array(leaves, dtype=np.float64).reshape(-1, outputs)
     return RawTree(
         left=left,
         right=left + is_split,
         **questions.of(splits),
         left_categories=questions.left_categories(splits),
         cover=cover,
-        value=value[:, np.newaxis],
+        value=value,
     )
 
 
@@ -241,11 +248,9 @@ def _check_splits(
         )
 
 
-def _write_symmetric(
-    forest: Forest, split: NDArray[np.int64], value: NDArray[np.float64]
-) -> list[dict[str, Any]] | None:
+def _write_symmetric(forest: Forest, split: NDArray[np.int64]) -> list[dict[str, Any]] | None:
     """Return the trees as symmetric ones, or None if one of them is not."""
-    trees = []
+    trees, value = [], forest.scaled_value
     for start, end, depth in zip(
         forest.offsets[:-1].tolist(), forest.offsets[1:].tolist(), forest.depths, strict=True
     ):
@@ -259,19 +264,19 @@ def _write_symmetric(
         trees.append(
             {
                 "splits": [{"split_index": number} for number in asked.tolist()],
-                "leaf_values": _turn_bits(value[leaves]).tolist(),
+                "leaf_values": _turn_bits(value[leaves]).ravel().tolist(),
                 "leaf_weights": _turn_bits(forest.cover[leaves]).tolist(),
             }
         )
     return trees
 
 
-def _write_nested(
-    forest: Forest, split: NDArray[np.int64], value: NDArray[np.float64]
-) -> list[dict[str, Any]]:
+def _write_nested(forest: Forest, split: NDArray[np.int64]) -> list[dict[str, Any]]:
+    value = forest.scaled_value
+    numbers = value[:, 0] if forest.n_outputs == 1 else value
     nodes: list[dict[str, Any]] = [
         {"value": v, "weight": w}
-        for v, w in zip(value.tolist(), forest.cover.tolist(), strict=True)
+        for v, w in zip(numbers.tolist(), forest.cover.tolist(), strict=True)
     ]
     sizes = [1] * forest.n_nodes
     left = (forest.left + forest.offsets[forest.tree_of_node]).tolist()
