@@ -144,14 +144,19 @@ def test_what_cannot_keep_a_constraint_is_refused():
     model = TRAINED["xgboost"](X, Y, SIGNS, 0)
     with pytest.raises(ValueError, match=r"monotone in 'x0', 'x3', 'x2'.*polish='ridge'"):
         fp.prune(model, X, Y, max_trees=3, polish="subset")
-    for baseline in (fp.baselines.lasso, fp.baselines.best_trees):
-        more = (
-            {"max_nodes": 50, "solver": "heuristic"} if baseline is not fp.baselines.lasso else {}
-        )
-        with pytest.raises(ValueError, match="this baseline could break"):
-            baseline(model, X, Y, **more)
-    for baseline in (fp.baselines.fewer_trees, fp.baselines.cost_complexity):
-        small = baseline(model, X, Y).select(max_nodes=100)
+    with pytest.raises(ValueError, match="this baseline could break"):
+        fp.baselines.best_trees(model, X, Y, max_nodes=50, solver="heuristic")
+
+
+@pytest.mark.parametrize("name", ["fewer_trees", "cost_complexity", "lasso", "global_refinement"])
+def test_baselines_keep_their_constraints(name):
+    model = TRAINED["xgboost"](X, Y, SIGNS, 0)
+    options = {"share": 0.5} if name == "global_refinement" else {}
+    path = getattr(fp.baselines, name)(model, X, Y, **options)
+    for max_nodes in (100, 300):
+        small = path.select(max_nodes=max_nodes)
+        assert small.n_trees
+        assert small.weights.min() >= 0.0
         assert turns(small.predict, X, SIGNS, rng=np.random.default_rng(0))[0] == 0
 
 

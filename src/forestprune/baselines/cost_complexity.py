@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune import kernels
+from forestprune.baselines.node_errors import node_errors
 from forestprune.baselines.setting import Setting
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count, require_flag, require_share
 from forestprune.rows.trees import by_tree, first_splits
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import checked_alphas
-from forestprune.solve.contributions import Predictions
 from forestprune.system.progress import track
 
 
@@ -35,9 +34,11 @@ def cost_complexity(
 ) -> PruningPath:
     """Prune each tree by itself, with one `alpha` shared by all.
 
-    Each tree keeps the part that minimises its own squared error plus alpha times its number of
-    leaves, as ``ccp_alpha`` does in scikit-learn. Values of nodes do not change. The target of a
-    tree of an average is y; that of a tree of a sum is the residual of those before it, unpruned.
+    Each tree keeps the part that minimises its own loss plus alpha times its number of leaves, as
+    ``ccp_alpha`` does in scikit-learn. Values of nodes do not change. A tree of an average is
+    judged by itself, a tree of a sum together with those before it, unpruned: for squared error its
+    target is their residual. Where each tree adds to one output, those before it are the rounds
+    before, and in an average the others of its round are there too.
 
     Unlike ``ccp_alpha`` this needs no new fit, and errors are measured on all rows given, also
     those that are not in the bootstrap sample of a tree.
@@ -47,8 +48,10 @@ def cost_complexity(
     model, X, y, sample_weight, X_val, y_val, sample_weight_val, n_jobs
         As for :func:`forestprune.prune`.
     alphas : array-like or None
-        In the units of y squared. By default `n_alphas` of them, from the smallest at which no
-        tree is left down by equal factors to `eps` times that.
+        In the units of y squared; of other losses, in those of the mean loss. Where trees average
+        distributions over classes, in those of the Gini impurity, as in scikit-learn. By default
+        `n_alphas` of them, from the smallest at which no tree is left down by equal factors to
+        `eps` times that.
     n_alphas, eps : int, float
         See `alphas`.
     averages : bool or None
@@ -73,7 +76,7 @@ def cost_complexity(
     require_flag("averages", averages, or_none=True)
     held_out = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     setting = Setting(model, X, y, sample_weight, n_jobs, **held_out)
-    errors = _node_errors(setting, setting.is_average(averages), n_jobs)
+    errors = node_errors(setting, setting.is_average(averages), n_jobs)
     pruning = _Pruning(setting.source.forest, errors)
     if alphas is not None:
         grid = checked_alphas(alphas)
@@ -85,57 +88,6 @@ def cost_complexity(
         setting.point(float(alpha), weights, intercept, splits=pruning.kept(float(alpha)))
         for alpha in track(grid, "pruning", grid.size)
     )
-
-
-def _node_errors(setting: Setting, average: bool, n_jobs: int | None) -> NDArray[np.float64]:
-    """Return the share of each node, as a leaf, in the mean squared error of its tree.
-
-    The square of the target, which all nodes that a row passes have in common, is left out.
-    """
-    forest, problem = setting.source.forest, setting.problem
-    encoding, node_weights = problem.encoding, problem.node_weights
-    scale = forest.scale * (forest.n_trees if average else 1.0)
-    sizes, starts = setting.sizes, forest.offsets[:-1]
-    roots = scale[:, np.newaxis] * forest.value[starts]
-    # Values and targets are relative to the root's value, or digits would be lost to cancellation.
-    value = forest.value - np.repeat(forest.value[starts], sizes, axis=0)
-    value *= np.repeat(scale, sizes)[:, np.newaxis]
-    target, weights = problem.target, problem.sample_weight
-    if weights is None:
-        weights = np.ones(encoding.n_rows)
-    if average:
-        middle = np.average(target, axis=1, weights=weights)
-        centred = (target - middle[:, np.newaxis]) * weights
-        sums = np.array([encoding.node_sums(row, n_jobs) for row in centred]).T
-        sums += node_weights[:, np.newaxis] * np.repeat(middle - forest.base - roots, sizes, axis=0)
-    else:
-        sums = _sums_in_sequence(setting, target, weights, roots)
-    errors: NDArray[np.float64] = (value**2).sum(axis=1) * node_weights
-    errors -= 2.0 * (value * sums).sum(axis=1)
-    # The mean over outputs, as in scikit-learn.
-    errors /= weights.sum() * forest.n_outputs
-    return errors
-
-
-def _sums_in_sequence(
-    setting: Setting,
-    target: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    roots: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the residual of the trees before, and of the tree's root, summed by node."""
-    forest, encoding = setting.source.forest, setting.problem.encoding
-    sums = np.zeros((forest.n_outputs, forest.n_nodes))
-    before, trees = Predictions(encoding, setting.problem.trees), np.arange(forest.n_trees)
-    for tree in track(range(forest.n_trees), "measuring trees", forest.n_trees):
-        constant = (forest.base + roots[: tree + 1].sum(axis=0))[:, np.newaxis]
-        residual = (target - constant - before.values) * weights
-        for row, into in zip(residual, sums, strict=True):
-            kernels.add_up_rows(
-                encoding.codes, row, tree, tree + 1, forest.offsets, forest.left, into
-            )
-        before.move_to(setting.selection(trees <= tree))
-    return sums.T
 
 
 class _Pruning:

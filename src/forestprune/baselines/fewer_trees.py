@@ -30,7 +30,9 @@ def fewer_trees(
 ) -> PruningPath:
     """Return the model with fewer and fewer of its trees, from none to all of them.
 
-    Trees are removed at random from an average, and from the end of a sum, such as boosting.
+    Trees are removed at random from an average, and from the end of a sum, such as boosting. Where
+    each tree adds to one output, as in boosting of several classes, whole rounds are removed: one
+    tree of each output.
 
     Parameters
     ----------
@@ -38,6 +40,7 @@ def fewer_trees(
         As for :func:`forestprune.prune`. The rows only measure how good each point is.
     n_points : int
         How many numbers of trees to try, evenly spaced; every number if there are fewer trees.
+        Of rounds, where trees come in such.
     averages : bool or None
         Whether the model is an average. None: as the library says; a forest that did not come
         from a model counts as a sum.
@@ -50,7 +53,7 @@ def fewer_trees(
     Returns
     -------
     PruningPath
-        ``alphas`` are the shares of the trees that are removed.
+        ``alphas`` are the shares of the trees, or rounds, that are removed.
 
     Examples
     --------
@@ -67,18 +70,20 @@ def fewer_trees(
     require_flag("rescale", rescale)
     held_out = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     setting = Setting(model, X, y, sample_weight, n_jobs, **held_out)
-    forest = setting.source.forest
-    average = setting.is_average(averages)
-    order = np.arange(forest.n_trees)
+    forest, rounds = setting.source.forest, setting.rounds
+    average, total = setting.is_average(averages), int(rounds.max(initial=-1)) + 1
+    order = np.arange(total)
     if average:
         check_random_state(random_state).shuffle(order)
-    roots = forest.scale[:, np.newaxis] * forest.value[forest.offsets[:-1]]
     points = []
-    for count in np.unique(np.linspace(0, forest.n_trees, n_points).round().astype(np.int64)):
-        weights = np.zeros(forest.n_trees)
-        weights[order[:count]] = forest.n_trees / max(count, 1) if average and rescale else 1.0
+    for count in np.unique(np.linspace(0, total, n_points).round().astype(np.int64)):
+        stays = np.isin(rounds, order[:count])
+        each = total / max(count, 1) if average and rescale else 1.0
+        weights = np.where(stays, each, 0.0)
         # With no tree left, the prediction of an average is that of all roots.
         none_left = average and rescale and not count
-        intercept = setting.problem.intercept if none_left else forest.base + weights @ roots
-        points.append(setting.point(1.0 - count / forest.n_trees, weights, intercept))
+        intercept = (
+            setting.problem.intercept if none_left else forest.base + weights @ setting.roots
+        )
+        points.append(setting.point(1.0 - count / max(total, 1), weights, intercept))
     return setting.path(points)

@@ -36,6 +36,7 @@ _FILES = {
     "number_level_leaves": "oblivious",
     "predict_rows": "routing",
     "price_choices": "layers",
+    "project_leaves": "distributions",
     "refit_by_overlaps": "overlaps",
     "refit_levels": "oblivious",
     "refit_values": "subtrees",

@@ -18,7 +18,7 @@ leaves are still distributions.
 
 import numpy as np
 
-from forestprune.kernels.jit import inner
+from forestprune.kernels.jit import inner, kernel
 
 
 @inner
@@ -81,3 +81,18 @@ def best_distribution(trees, price, v, weight, total, u, q):
         if n > 0.0:
             q[o] = (total[o, u] + price.shrinkage * q[o]) / n
     to_distribution(trees, price, v, q)
+
+
+@kernel
+def project_leaves(value, centre, n_trees):
+    """Replace what leaves add, (n_outputs, n_leaves), by the nearest that keeps distributions.
+
+    In an average of `n_trees` trees whose intercept is `centre`.
+    """
+    q = np.empty(centre.size)
+    for j in range(value.shape[1]):
+        for o in range(q.size):
+            q[o] = n_trees * value[o, j] + centre[o]
+        project(q)
+        for o in range(q.size):
+            value[o, j] = (q[o] - centre[o]) / n_trees

@@ -148,8 +148,8 @@ class LeafFit:
     constant: NDArray[np.float64] | None = None
     boxes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
-    def solve(self) -> None:
-        """Minimise, directly if there are few leaves."""
+    def solve(self, most: int = STEPS, enough: float = ENOUGH) -> None:
+        """Minimise, directly if there are few leaves, else by :meth:`iterate`."""
         if self.boxes is not None:
             self.solve_within(*self.boxes)
             return
@@ -157,7 +157,7 @@ class LeafFit:
         if self.leaves.node.size <= DIRECT_LEAVES and shared_rows <= DIRECT_WORK:
             self.solve_directly()
         else:
-            self.iterate(STEPS, ENOUGH)
+            self.iterate(most, enough)
 
     def solve_directly(self) -> None:
         """Solve the normal equations by Cholesky's method."""

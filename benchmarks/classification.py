@@ -1,0 +1,223 @@
+"""Size against error for classifiers: every way to prune, and small models trained directly.
+
+    python benchmarks/classification.py [--data FOLDER] [--sets adult car ...] [--models rf xgb lgb]
+
+For each classification data set, of two to 18 classes: 60 % of the rows train, 20 % validate, 20 %
+test (seed 0, by class); categories one-hot, missing values 0; of sets with more rows, 10,000 drawn
+at random; classes of fewer than ten of these rows are left out. The originals: XGBoost, 100 rounds
+of depth 6; LightGBM, 200 rounds of 31 leaves; a random forest of scikit-learn, 100 trees of depth
+15; all else as the libraries have it. They are pruned with the training rows. What a user would do
+instead: train a small LightGBM, XGBoost or random forest on the same rows, many settings of each.
+
+Every candidate is a point: nodes, then log-loss and balanced accuracy on validation and test rows.
+Choices look at validation rows only. Points are kept in results/points/classes, so that a run that
+was stopped goes on; `classification_report.py` makes tables and the figure of them.
+"""
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import xgboost
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import balanced_accuracy_score, log_loss
+from sklearn.model_selection import train_test_split
+
+import forestprune as fp
+
+HERE = Path(__file__).parent
+POINTS = HERE / "results" / "points" / "classes"
+MOST_ROWS, FEWEST = 10_000, 10
+SHRINKAGES = (10.0, 100.0, 1000.0)
+MOST_NODES = 8000
+"""Beyond the largest budget of the report there is no need to go on."""
+REFINED_NODES = 60_000
+"""Global refinement begins with everything, and takes minutes of larger models."""
+COLUMNS = ["nodes", "val", "test", "val_accuracy", "test_accuracy"]
+
+
+class Split:
+    """One data set, in three parts."""
+
+    def __init__(self, folder, name, most_rows=MOST_ROWS):
+        about = pd.read_csv(folder / "datasets.csv").set_index("name").loc[name]
+        categories = str(about.categorical_columns).split(";") if about.n_categorical else []
+        kinds = dict.fromkeys([*categories, "target"], str)
+        frame = pd.read_csv(folder / f"{name}.csv.gz", dtype=kinds)
+        if len(frame) > most_rows:
+            frame = frame.sample(most_rows, random_state=0)
+        counts = frame.target.value_counts()
+        frame = frame[frame.target.isin(counts.index[counts >= FEWEST])]
+        labels, y = np.unique(frame.pop("target"), return_inverse=True)
+        X = pd.get_dummies(frame, columns=categories).fillna(0).to_numpy(dtype=np.float32)
+        X, self.X_test, y, self.y_test = train_test_split(
+            X, y, test_size=0.2, stratify=y, random_state=0
+        )
+        self.X, self.X_val, self.y, self.y_val = train_test_split(
+            X, y, test_size=0.25, stratify=y, random_state=0
+        )
+        self.classes = labels.size
+
+    def figures(self, predict):
+        """Return what columns after the nodes hold, for a function that gives probabilities."""
+        found = [predict(X) for X in (self.X_val, self.X_test)]
+        return self.figures_of(found)
+
+    def figures_of(self, found):
+        pairs = list(zip((self.y_val, self.y_test), found, strict=True))
+        everything = np.arange(self.classes)
+        losses = [log_loss(y, np.clip(p, 0.0, 1.0), labels=everything) for y, p in pairs]
+        return *losses, *(balanced_accuracy_score(y, p.argmax(axis=1)) for y, p in pairs)
+
+    def path_figures(self, path):
+        """Return the same, with nodes, of all points of a path."""
+        parts = [path.validate(self.X_val, self.y_val), path.validate(self.X_test, self.y_test)]
+        columns = [part.metrics[name] for name in ("log_loss", "balanced_accuracy") for part in parts]
+        return list(zip(path.n_nodes.tolist(), *map(np.ndarray.tolist, columns), strict=True))
+
+
+def original(kind, split):
+    if kind == "rf":
+        model = RandomForestClassifier(100, max_depth=15, n_jobs=2, random_state=0)
+    elif kind == "xgb":
+        model = xgboost.XGBClassifier(n_estimators=100, max_depth=6, n_jobs=2, random_state=0)
+    else:
+        model = lightgbm.LGBMClassifier(
+            n_estimators=200, num_leaves=31, n_jobs=2, random_state=0, verbose=-1
+        )
+    return model.fit(split.X, split.y)
+
+
+def methods(split, model, nodes):
+    """Yield the paths of every method: its name, and a function that makes them."""
+    rows = (model, split.X, split.y)
+    held_out = {"X_val": split.X_val, "y_val": split.y_val}
+    yield "refitted subtrees", lambda: fp.prune_path(*rows, shrinkage=SHRINKAGES, **held_out)
+    yield "layers", lambda: fp.prune_path(*rows, rule="layer", local_search=False, **held_out)
+    yield "fewer trees", lambda: fp.baselines.fewer_trees(*rows)
+    yield "cost complexity", lambda: fp.baselines.cost_complexity(*rows)
+    yield "L1 over trees", lambda: fp.baselines.lasso(*rows)
+    if nodes <= REFINED_NODES:
+        yield (
+            "global refinement",
+            lambda: fp.baselines.global_refinement(*rows, max_nodes=MOST_NODES),
+        )
+
+
+def pruned(split, model):
+    """Return the points of every method: rows of (method, seconds, *COLUMNS)."""
+    rows = []
+    nodes = fp.Forest.from_model(model).n_nodes
+    for method, run in methods(split, model, nodes):
+        begun = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            path = run()
+        taken = time.perf_counter() - begun
+        rows += [(method, taken, *point) for point in split.path_figures(path)]
+        print(f"    {method}: {taken:.1f} s", flush=True)
+    return rows
+
+
+def trained_directly(split):
+    """Return the points of small models that were never large."""
+    rows = []
+    counts = np.unique(np.geomspace(1, 400, 25).astype(int))
+    for leaves in (2, 3, 4, 8, 16, 32):
+        for rate in (0.05, 0.1, 0.2, 0.4):
+            model = lightgbm.LGBMClassifier(
+                n_estimators=400 if split.classes < 5 else 60,
+                num_leaves=leaves,
+                learning_rate=rate,
+                min_child_samples=5,
+                n_jobs=2,
+                verbose=-1,
+                random_state=0,
+            ).fit(split.X, split.y)
+            sizes = _round_sizes(model)
+            for count in counts[counts <= sizes.size]:
+                figures = split.figures(lambda X, n=int(count), m=model: m.predict_proba(X, num_iteration=n))
+                rows.append(("LightGBM", f"{leaves} {rate}", int(sizes[count - 1]), *figures))
+                if sizes[count - 1] > MOST_NODES:
+                    break
+    for depth in (1, 2, 3, 4, 6):
+        for rate in (0.1, 0.3, 0.6):
+            model = xgboost.XGBClassifier(
+                n_estimators=400 if split.classes < 5 else 60,
+                max_depth=depth,
+                learning_rate=rate,
+                n_jobs=2,
+                random_state=0,
+            ).fit(split.X, split.y)
+            sizes = _round_sizes(model)
+            for count in counts[counts <= sizes.size]:
+                figures = split.figures(
+                    lambda X, n=int(count), m=model: m.predict_proba(X, iteration_range=(0, n))
+                )
+                rows.append(("XGBoost", f"{depth} {rate}", int(sizes[count - 1]), *figures))
+                if sizes[count - 1] > MOST_NODES:
+                    break
+    for leaves in (2, 4, 8, 16, 32, 64, 128, 256):
+        forest = RandomForestClassifier(
+            50, max_leaf_nodes=leaves, max_features=0.5, n_jobs=2, random_state=0
+        ).fit(split.X, split.y)
+        each = [
+            np.cumsum([tree.predict_proba(X) for tree in forest.estimators_], axis=0)
+            for X in (split.X_val, split.X_test)
+        ]
+        sizes = np.cumsum([tree.tree_.node_count for tree in forest.estimators_])
+        for count in (1, 2, 3, 5, 8, 12, 20, 30, 50):
+            figures = split.figures_of([sums[count - 1] / count for sums in each])
+            rows.append(("random forest", f"{leaves}", int(sizes[count - 1]), *figures))
+    return rows
+
+
+def _round_sizes(model):
+    """Return how many nodes the first rounds of a boosted model have, for each number of rounds."""
+    forest = fp.Forest.from_model(model)
+    per_round = forest.n_outputs
+    return np.diff(forest.offsets).reshape(-1, per_round).sum(axis=1).cumsum()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--models", nargs="+", default=["xgb", "lgb", "rf", "direct"])
+    options = parser.parse_args()
+    if not options.data.exists():
+        raise SystemExit(f"{options.data} does not exist: say where the data sets are with --data.")
+    about = pd.read_csv(options.data / "datasets.csv")
+    names = options.sets or about[about.task == "classification"].sort_values("rows").name
+    POINTS.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        missing = [m for m in options.models if not (POINTS / f"{name}-{m}.csv.gz").exists()]
+        if not missing:
+            continue
+        split = Split(options.data, name)
+        about_set = f"{name} ({len(split.y):,} training rows, {split.classes} classes)"
+        for kind in missing:
+            begun = time.perf_counter()
+            print(f"{about_set}, {kind}", flush=True)
+            if kind == "direct":
+                rows = trained_directly(split)
+            else:
+                model = original(kind, split)
+                fitted = time.perf_counter() - begun
+                nodes = fp.Forest.from_model(model).n_nodes
+                rows = [("full", fitted, nodes, *split.figures(model.predict_proba))]
+                rows += pruned(split, model)
+            frame = pd.DataFrame(rows, columns=["method", "detail", *COLUMNS])
+            file = POINTS / f"{name}-{kind}.csv.gz"
+            frame.to_csv(file.with_suffix(".part"), index=False, compression="gzip")
+            file.with_suffix(".part").rename(file)
+            print(f"  {time.perf_counter() - begun:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
