@@ -288,9 +288,11 @@ def test_folds_that_lack_a_class():
         made(ForestPruneClassifierCV, forest(), cv=KFold(3)).fit(rows, names)
     # A model that is fitted knows its classes.
     fitted = forest().fit(rows, names)
-    small = made(ForestPruneClassifierCV, fitted, cv=KFold(3)).fit(rows, names)
+    small = made(ForestPruneClassifierCV, fitted, cv=KFold(3), scoring="accuracy").fit(rows, names)
     assert np.isfinite(small.scores_).all()
     assert small.score(X3_TEST, NAMES[Y3_TEST]) > 0.5
+    with pytest.raises(ValueError, match="of two classes or more, got 'no' only"):
+        made(ForestPruneClassifierCV, fitted, cv=KFold(3)).fit(rows, names)
     with pytest.raises(ValueError, match="scoring=roc_auc_ovr cannot score these validation rows"):
         made(ForestPruneClassifierCV, fitted, cv=KFold(3), scoring="roc_auc_ovr").fit(rows, names)
 

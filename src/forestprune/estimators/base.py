@@ -103,11 +103,10 @@ class PrunedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if loss_for(origin, labelled=True) is not None:
             return y
         if self.scoring is not None:
-            what = "what they do" if origin is None else origin.predicts
             raise OptionError(
-                f"{{scoring}} compares predictions with y, but the trees of this "
-                f"{type(self.estimator).__name__} add up to {what}, in a loss that is not known "
-                "here: it is pruned towards what it says itself. Leave {scoring} out."
+                f"{{scoring}} compares predictions with y, but this "
+                f"{type(self.estimator).__name__} was trained for a loss that pruning does not "
+                "know: it is pruned towards what it says itself. Leave {scoring} out."
             )
         return None
 
