@@ -191,6 +191,31 @@ def test_what_a_model_says_of_its_training(name, tmp_path):
     assert again.objective_params == pytest.approx(params)
 
 
+@pytest.mark.parametrize(
+    ("name", "y", "message"),
+    [
+        ("histograms poisson", -Y, "y must be 0 or more for the Poisson loss; got -"),
+        ("xgb gamma", Y - Y.min(), "y must be above 0 for the gamma loss; got 0 in row"),
+        ("lgb tweedie", -Y, "y must be 0 or more for the Tweedie loss; got -"),
+        ("xgb shares", Y, "y must be from 0 to 1 for log-loss; got"),
+        ("lgb poisson", np.full(80, np.nan), "y must be finite"),
+        ("xgb hinge", LABELS, r"does not know the loss .* \(hinge; .* Leave y out"),
+        ("lgb sqrt", Y, r"\(squared error; its trees add up to the signed square root of y\)"),
+        ("cat expectile", Y, r"\(expectile; its trees .* Leave y out"),
+    ],
+)
+def test_a_target_that_the_loss_is_not_for_is_refused(name, y, message):
+    model, good = CASES[name][0](), SHARES if "shares" in name else Y
+    with pytest.raises(ValueError, match=message):
+        fp.prune(model, X, y, max_nodes=10)
+    if "Leave" in message or "sqrt" in name:
+        assert fp.prune(model, X, max_nodes=10).n_nodes <= 10
+        return
+    with pytest.raises(ValueError, match=message) as caught:
+        fp.prune(model, X, good, max_nodes=10, X_val=X, y_val=y)
+    assert "X_val and y_val" in caught.value.__notes__[0]
+
+
 LIBRARIES = ["tree", "forest of medians", "bagging", "boosting huber", "histograms gamma"]
 LIBRARIES += ["xgb", "xgb binary", "xgb gamma", "lgb", "lgb tweedie", "cat", "cat poisson"]
 
