@@ -9,6 +9,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
+from sklearn.metrics import mean_poisson_deviance
 from sklearn.tree import DecisionTreeRegressor
 
 import forestprune as fp
@@ -214,6 +215,28 @@ def test_a_target_that_the_loss_is_not_for_is_refused(name, y, message):
     with pytest.raises(ValueError, match=message) as caught:
         fp.prune(model, X, good, max_nodes=10, X_val=X, y_val=y)
     assert "X_val and y_val" in caught.value.__notes__[0]
+
+
+def test_training_goes_on_in_the_same_loss():
+    xgb, lgb = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+    own = {"n_estimators": 12, "n_jobs": 1}
+    models = [
+        xgb.XGBRegressor(objective="count:poisson", max_depth=3, **own),
+        lgb.LGBMRegressor(objective="poisson", verbose=-1, min_child_samples=5, **own),
+        HistGradientBoostingRegressor(loss="poisson", max_iter=12, warm_start=True),
+    ]
+    for model in models:
+        small = fp.prune(model.fit(X, Y), X, Y, max_nodes=30, n_alphas=6)
+        native, more = small.to_native(), model.get_params() | {"n_estimators": 10}
+        before = mean_poisson_deviance(Y, native.predict(X))
+        if isinstance(model, xgb.XGBModel):
+            longer = xgb.XGBRegressor(**more).fit(X, Y, xgb_model=native)
+        elif isinstance(model, lgb.LGBMModel):
+            longer = lgb.LGBMRegressor(**more).fit(X, Y, init_model=native)
+        else:
+            longer = native.set_params(max_iter=native.n_iter_ + 10).fit(X, Y)
+        assert fp.Forest.from_model(longer).n_trees == small.n_trees + 10
+        assert mean_poisson_deviance(Y, longer.predict(X)) < before
 
 
 LIBRARIES = ["tree", "forest of medians", "bagging", "boosting huber", "histograms gamma"]

@@ -55,16 +55,24 @@ class Told:
         The number of each row's class.
     share : float64 array of shape (m,)
         The weight of each row; they add up to 1.
+    positive : int
+        The number of the class that scores of one class are about.
     """
 
     probabilities: Floats
     classes: NDArray[np.int64]
     share: Floats
+    positive: int = 1
+
+    @property
+    def predicted(self) -> NDArray[np.int64]:
+        """The number of the most likely class."""
+        return np.asarray(np.argmax(self.probabilities, axis=1))
 
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether the most likely class is the true one."""
-        return np.asarray(np.argmax(self.probabilities, axis=1) == self.classes)
+        return np.asarray(self.predicted == self.classes)
 
     @property
     def own(self) -> Floats:
@@ -117,6 +125,69 @@ def _area(score: Floats, positive: NDArray[np.bool_], share: Floats) -> Floats:
     return np.asarray((won - area) / weight)
 
 
+def _average_precision(said: Told) -> Floats:
+    """Of the mean precision down to each positive row; of several classes the mean of them."""
+    n_classes = said.probabilities.shape[1]
+    of_classes = [said.positive] if n_classes == 2 else range(n_classes)
+    found = [
+        _precisions(said.probabilities[:, k], said.classes == k, said.share) for k in of_classes
+    ]
+    return np.asarray(np.mean(found, axis=0))
+
+
+def _precisions(score: Floats, positive: NDArray[np.bool_], share: Floats) -> Floats:
+    """Of the mean over positive rows of the precision down to the score of each.
+
+    A row is in that mean, if positive, and in the precision down to its own score and lower ones.
+    """
+    level: NDArray[np.int64] = np.unique(-score, return_inverse=True)[1]
+    own = np.bincount(level, np.where(positive, share, 0.0))
+    size = np.bincount(level, share)
+    above = np.maximum(np.cumsum(size), np.finfo(float).tiny)
+    precision = np.cumsum(own) / above
+    total = own.sum()
+    # From each level on downwards: what the precisions there move by, if one more row is above.
+    down = np.cumsum((own / above)[::-1])[::-1]
+    lost = np.cumsum((own * precision / above)[::-1])[::-1]
+    moved = positive * (precision[level] - own @ precision / total + down[level]) - lost[level]
+    return np.asarray(moved / total)
+
+
+def _ratio(kind: str, average: str) -> Callable[[Told], Floats]:
+    """Return what tells it of a ratio of counts: "precision", "recall", "f1" or "jaccard".
+
+    `average` is that over classes as scikit-learn names it; "binary" is of the positive one.
+    """
+
+    def moved(said: Told) -> Floats:
+        classes = np.arange(said.probabilities.shape[1])[:, np.newaxis]
+        true = np.asarray(said.classes == classes, dtype=np.float64)
+        told = np.asarray(said.predicted == classes, dtype=np.float64)
+        met = true * told
+        over, under = {
+            "precision": (met, told),
+            "recall": (met, true),
+            "f1": (2.0 * met, true + told),
+            "jaccard": (met, true + told - met),
+        }[kind]
+        if average == "binary":
+            over, under = over[[said.positive]], under[[said.positive]]
+        if average == "micro":
+            over, under = over.sum(axis=0, keepdims=True), under.sum(axis=0, keepdims=True)
+        size = (under @ said.share)[:, np.newaxis]
+        size[size == 0.0] = 1.0
+        ratio = (over @ said.share)[:, np.newaxis] / size
+        each = (over - ratio * under) / size
+        if average == "weighted":
+            return np.asarray(
+                (each * (true @ said.share)[:, np.newaxis] + ratio * true).sum(axis=0)
+            )
+        there = np.count_nonzero((true + told) @ said.share) if average == "macro" else 1
+        return np.asarray(each.sum(axis=0) / there)
+
+    return moved
+
+
 def _minus_absolute(said: Predicted) -> Floats:
     return np.asarray(-np.abs(said.target - said.numbers).mean(axis=1))
 
@@ -150,12 +221,17 @@ def _gamma(said: Predicted) -> Floats:
 
 OF_CLASSES: dict[str, Callable[[Told], Floats]] = {
     "accuracy": _accuracy,
+    "average_precision": _average_precision,
     "balanced_accuracy": _balanced_accuracy,
     "neg_brier_score": _brier,
     "neg_log_loss": _log_probability,
     "roc_auc": _areas,
     "roc_auc_ovr": _areas,
 }
+for _kind in ("f1", "jaccard", "precision", "recall"):
+    OF_CLASSES[_kind] = _ratio(_kind, "binary")
+    for _average in ("macro", "micro", "weighted"):
+        OF_CLASSES[f"{_kind}_{_average}"] = _ratio(_kind, _average)
 OF_NUMBERS: dict[str, Callable[[Predicted], Floats]] = {
     "neg_mean_absolute_error": _minus_absolute,
     "neg_mean_gamma_deviance": _gamma,
