@@ -431,6 +431,10 @@ def test_bad_data_is_refused_with_a_reason():
     with pytest.raises(ValueError, match=r"y must be at most 1e\+140 in size"):
         fp.prune(FOREST, X, 1e300 * Y)
     assert fp.prune(FOREST, X, 1e130 * Y, max_nodes=20).n_nodes <= 20
+    labels = np.where(Y > 15, "high", "low")
+    for wrong in (labels, labels.astype(object), Y.astype(str), Y + 1j, Y.astype("M8[D]")):
+        with pytest.raises(ValueError, match="y must hold numbers, as this model predicts them"):
+            fp.prune(FOREST, X, wrong)
     with pytest.raises(ValueError, match="3 columns, but the model was trained on 10"):
         fp.prune(FOREST, X[:, :3], Y)
     with pytest.raises(fp.UnsupportedModelError):

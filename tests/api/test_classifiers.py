@@ -1,7 +1,9 @@
 """The scikit-learn classifiers keep scikit-learn's promises, and speak of classes."""
 
 import inspect
+import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,8 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    StackingClassifier,
+    VotingClassifier,
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -22,6 +26,8 @@ from sklearn.model_selection import (
     GridSearchCV,
     KFold,
     StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
     cross_val_score,
     train_test_split,
 )
@@ -194,6 +200,32 @@ def test_calibrated(inner, ensemble):
     assert prefit.fit(X_TEST, Y_TEST).score(X_TEST, Y_TEST) > 0.7
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_together_with_others(kind):
+    small, names = made(kind, boosted(4), max_nodes=60), NAMES[Y3]
+    pair = [("small", small), ("plain", forest(4))]
+    vote = VotingClassifier(pair, voting="soft").fit(X3, names, sample_weight=np.ones(200))
+    stack = StackingClassifier(pair, cv=2).fit(X3, names)
+    for model in (vote, stack):
+        assert model.score(X3_TEST, NAMES[Y3_TEST]) > 0.5
+    shares = cross_val_predict(small, X3, names, cv=2, method="predict_proba")
+    assert shares.shape == (200, 3)
+    tuned = TunedThresholdClassifierCV(made(kind, boosted(4), max_nodes=60), cv=2).fit(X, NAMES[Y])
+    assert tuned.score(X_TEST, NAMES[Y_TEST]) > 0.6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_are_alike(kind, tmp_path):
+    small = made(kind, forest(4, class_weight={"no": 1.0, "perhaps": 4.0}), max_nodes=60)
+    small.fit(X, NAMES[Y])
+    assert small.pruned_.forest.origin.class_weight == (1.0, 4.0)
+    joblib.dump(small, tmp_path / "small.joblib")
+    for again in (pickle.loads(pickle.dumps(small)), joblib.load(tmp_path / "small.joblib")):
+        np.testing.assert_array_equal(again.predict_proba(X), small.predict_proba(X))
+        np.testing.assert_array_equal(again.classes_, small.classes_)
+    np.testing.assert_array_equal(clone(small).fit(X, NAMES[Y]).predict(X), small.predict(X))
+
+
 def test_methods_are_those_of_the_estimator():
     for inner, has_scores in (
         (forest(), False),
@@ -288,9 +320,11 @@ def test_folds_that_lack_a_class():
         made(ForestPruneClassifierCV, forest(), cv=KFold(3)).fit(rows, names)
     # A model that is fitted knows its classes.
     fitted = forest().fit(rows, names)
-    small = made(ForestPruneClassifierCV, fitted, cv=KFold(3)).fit(rows, names)
+    small = made(ForestPruneClassifierCV, fitted, cv=KFold(3), scoring="accuracy").fit(rows, names)
     assert np.isfinite(small.scores_).all()
     assert small.score(X3_TEST, NAMES[Y3_TEST]) > 0.5
+    with pytest.raises(ValueError, match="of two classes or more, got 'no' only"):
+        made(ForestPruneClassifierCV, fitted, cv=KFold(3)).fit(rows, names)
     with pytest.raises(ValueError, match="scoring=roc_auc_ovr cannot score these validation rows"):
         made(ForestPruneClassifierCV, fitted, cv=KFold(3), scoring="roc_auc_ovr").fit(rows, names)
 
@@ -326,6 +360,9 @@ def test_what_is_no_classifier_is_refused(kind):
             kind(regressor).fit(X, Y)
     with pytest.raises(UnsupportedModelError):
         kind(KNeighborsClassifier()).fit(X, Y)
+    for model in (fp.Forest.from_model(forest().fit(X, Y)), "model.json"):
+        with pytest.raises(UnsupportedModelError, match=r"takes estimators.*forestprune.prune\(\)"):
+            kind(model).fit(X, Y)
 
 
 def test_a_scorer_needs_rows_to_choose_by():

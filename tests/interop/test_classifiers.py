@@ -6,6 +6,8 @@ import catboost
 import joblib
 import lightgbm as lgb
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import xgboost as xgb
 from effort import INTERPRETED
@@ -219,12 +221,71 @@ def test_a_balanced_model_stays_balanced():
         (lambda y: (y == "yes").astype(int), "labels of the model"),
         (lambda y: np.linspace(0, 1, len(y)), "labels of the model"),
         (lambda y: y[:-1], "one label for each row"),
+        (lambda y: np.column_stack([y, y]), "several labels a row are not taken"),
+        (lambda y: np.column_stack([y == "no", y == "yes"]) * 0.5, "Probabilities and several"),
+        (lambda y: np.where(y == "yes", None, y), "labels of the model.*None"),
+        (lambda y: pd.Series(y).where(y == "yes").astype("category"), "labels of the model.*nan"),
+        (lambda y: y.astype("S"), "labels of the model.*b'no'"),
+        (lambda y: np.full(len(y), "yes"), "two classes or more, got 'yes' only"),
     ],
 )
 def test_labels_the_model_does_not_know_are_refused(wrong, message):
     model, X, y = fitted("forest", "text")
     with pytest.raises(ValueError, match=message):
         fp.prune(model, X, wrong(y), max_nodes=20)
+
+
+@pytest.mark.parametrize(
+    ("labels", "given"),
+    [
+        (np.arange(2), lambda y: y.astype(float)),
+        (np.arange(2), lambda y: y == 1),
+        (np.arange(2), lambda y: y.astype(object)),
+        (np.arange(2), lambda y: y[:, np.newaxis].astype(np.int8)),
+        (np.arange(2), lambda y: pd.Series(y, dtype="Int64")),
+        (np.array([False, True]), lambda y: y.astype(int)),
+        (np.array([0.0, 1.0]), lambda y: y.astype(int)),
+        (LABELS["text"], lambda y: y.tolist()),
+        (LABELS["text"], lambda y: pd.Series(y, dtype="category")),
+        (LABELS["text"], lambda y: pd.DataFrame({"target": y})),
+        (LABELS["text"], lambda y: pl.Series(y, dtype=pl.Categorical)),
+    ],
+)
+def test_labels_may_come_in_any_wrapping(labels, given):
+    X, y = rows(labels)
+    model = GradientBoostingClassifier(n_estimators=4, random_state=0).fit(X, y)
+    expected = fp.prune(model, X, y, max_nodes=20, n_alphas=6).predict_proba(X)
+    small = fp.prune(model, X, given(y), max_nodes=20, n_alphas=6)
+    np.testing.assert_array_equal(small.predict_proba(X), expected)
+    assert small.predict(X).dtype == y.dtype
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting", "xgboost", "lightgbm"])
+def test_classes_without_rows_stay_classes(name):
+    model, X, y = fitted(name, "more")
+    there = y != model.classes_[2]
+    weights = np.where(there, 1.0, 0.0)
+    left_out = fp.prune(model, X[there], y[there], max_nodes=24, n_alphas=6)
+    weighted = fp.prune(model, X, y, max_nodes=24, n_alphas=6, sample_weight=weights)
+    for small in (left_out, weighted):
+        shares = small.to_native().predict_proba(X)
+        np.testing.assert_allclose(shares, small.predict_proba(X), atol=1e-6)
+        assert np.isfinite(shares).all()
+        np.testing.assert_array_equal(small.classes_, model.classes_)
+        # What the model knows of that class is drawn towards what these rows say: none is of it.
+        assert shares[there, 2].mean() < model.predict_proba(X)[there, 2].mean()
+
+
+@pytest.mark.parametrize("kind", ["text", "more"])
+def test_models_without_a_tree_that_helps(kind):
+    X, y = rows(LABELS[kind])
+    alone = GradientBoostingClassifier(n_estimators=1, random_state=0).fit(X, y)
+    assert 3 <= fp.prune(alone, X, y, max_nodes=40, n_alphas=6).n_nodes <= 40
+    constant = GradientBoostingClassifier(n_estimators=3, min_samples_leaf=150).fit(X, y)
+    with pytest.warns(UserWarning, match="a constant is left"):
+        small = fp.prune(constant, X, y, max_nodes=40)
+    shares = np.unique(y, return_counts=True)[1] / len(y)
+    np.testing.assert_allclose(small.to_native().predict_proba(X[:2]), [shares, shares])
 
 
 def test_models_without_an_answer_are_refused():

@@ -9,6 +9,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
+from sklearn.metrics import mean_poisson_deviance
 from sklearn.tree import DecisionTreeRegressor
 
 import forestprune as fp
@@ -189,6 +190,53 @@ def test_what_a_model_says_of_its_training(name, tmp_path):
     again = fp.Forest.from_model(forest.truncate(2).to_native()).origin
     assert (again.link, again.objective) == (link, objective)
     assert again.objective_params == pytest.approx(params)
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "message"),
+    [
+        ("histograms poisson", -Y, "y must be 0 or more for the Poisson loss; got -"),
+        ("xgb gamma", Y - Y.min(), "y must be above 0 for the gamma loss; got 0 in row"),
+        ("lgb tweedie", -Y, "y must be 0 or more for the Tweedie loss; got -"),
+        ("xgb shares", Y, "y must be from 0 to 1 for log-loss; got"),
+        ("lgb poisson", np.full(80, np.nan), "y must be finite"),
+        ("xgb hinge", LABELS, r"does not know the loss .* \(hinge; .* Leave y out"),
+        ("lgb sqrt", Y, r"\(squared error; its trees add up to the signed square root of y\)"),
+        ("cat expectile", Y, r"\(expectile; its trees .* Leave y out"),
+    ],
+)
+def test_a_target_that_the_loss_is_not_for_is_refused(name, y, message):
+    model, good = CASES[name][0](), SHARES if "shares" in name else Y
+    with pytest.raises(ValueError, match=message):
+        fp.prune(model, X, y, max_nodes=10)
+    if "Leave" in message or "sqrt" in name:
+        assert fp.prune(model, X, max_nodes=10).n_nodes <= 10
+        return
+    with pytest.raises(ValueError, match=message) as caught:
+        fp.prune(model, X, good, max_nodes=10, X_val=X, y_val=y)
+    assert "X_val and y_val" in caught.value.__notes__[0]
+
+
+def test_training_goes_on_in_the_same_loss():
+    xgb, lgb = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+    own = {"n_estimators": 12, "n_jobs": 1}
+    models = [
+        xgb.XGBRegressor(objective="count:poisson", max_depth=3, **own),
+        lgb.LGBMRegressor(objective="poisson", verbose=-1, min_child_samples=5, **own),
+        HistGradientBoostingRegressor(loss="poisson", max_iter=12, warm_start=True),
+    ]
+    for model in models:
+        small = fp.prune(model.fit(X, Y), X, Y, max_nodes=30, n_alphas=6)
+        native, more = small.to_native(), model.get_params() | {"n_estimators": 10}
+        before = mean_poisson_deviance(Y, native.predict(X))
+        if isinstance(model, xgb.XGBModel):
+            longer = xgb.XGBRegressor(**more).fit(X, Y, xgb_model=native)
+        elif isinstance(model, lgb.LGBMModel):
+            longer = lgb.LGBMRegressor(**more).fit(X, Y, init_model=native)
+        else:
+            longer = native.set_params(max_iter=native.n_iter_ + 10).fit(X, Y)
+        assert fp.Forest.from_model(longer).n_trees == small.n_trees + 10
+        assert mean_poisson_deviance(Y, longer.predict(X)) < before
 
 
 LIBRARIES = ["tree", "forest of medians", "bagging", "boosting huber", "histograms gamma"]

@@ -42,7 +42,9 @@ def test_two_classes_as_scikit_learn_has_them(drawn, sigmoid):
     np.testing.assert_allclose(
         loss.hessian(target, raw)[0], np.maximum(hessian, 1e-4) * sigmoid**2, rtol=1e-9
     )
-    np.testing.assert_allclose(loss.values(target, raw), twin.loss(target[0], odds), rtol=1e-9)
+    # Where the class is nearly certain, the twin subtracts large numbers from each other.
+    own, other = loss.values(target, raw), twin.loss(target[0], odds)
+    np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-14)
 
 
 @given(st.integers(2, 5).flatmap(lambda n: st.tuples(st.just(n), labelled(max(n, 3)))))

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from forestprune.exceptions import OptionError
+from forestprune.exceptions import OptionError, UnsupportedModelError
 from forestprune.interop.source import Source, is_a
 from forestprune.loss import loss_for
 from forestprune.options import Format, Options, require_choice, require_count
@@ -77,6 +77,11 @@ class PrunedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: ArrayLike) -> Options:
         """Refuse what is wrong before a forest is fitted, which may take hours."""
+        if not hasattr(self.estimator, "get_params"):
+            raise UnsupportedModelError(
+                f"{type(self).__name__} takes estimators of scikit-learn's kind, got a "
+                f"{type(self.estimator).__name__}. Use forestprune.prune() for other models."
+            )
         validate_data(self, X, y, skip_check_array=True)
         self._check_kind()
         check_quality(self.tolerance, self.one_standard_error, self.confidence)
@@ -103,11 +108,10 @@ class PrunedEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if loss_for(origin, labelled=True) is not None:
             return y
         if self.scoring is not None:
-            what = "what they do" if origin is None else origin.predicts
             raise OptionError(
-                f"{{scoring}} compares predictions with y, but the trees of this "
-                f"{type(self.estimator).__name__} add up to {what}, in a loss that is not known "
-                "here: it is pruned towards what it says itself. Leave {scoring} out."
+                f"{{scoring}} compares predictions with y, but this "
+                f"{type(self.estimator).__name__} was trained for a loss that pruning does not "
+                "know: it is pruned towards what it says itself. Leave {scoring} out."
             )
         return None
 

@@ -62,8 +62,10 @@ def class_numbers(origin: "Origin", y: ArrayLike, rows: int) -> NDArray[np.int64
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
     if given.shape != (rows,):
+        several = given.ndim == 2 and len(given) == rows
         raise ValueError(
             f"y must have shape ({rows},): one label for each row of X. Got {given.shape}."
+            + several * " Probabilities and several labels a row are not taken."
         )
     classes = origin.classes
     entries = given.tolist()

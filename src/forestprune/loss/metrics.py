@@ -13,6 +13,21 @@ from forestprune.loss.squared_error import SquaredError
 Floats = NDArray[np.float64]
 
 
+def error_of_mean(values: Floats, weight: Floats | None) -> float:
+    """Return the standard error of the mean of something that rows have, from how it scatters."""
+    mean = np.average(values, weights=weight)
+    scatter = float(np.average((values - mean) ** 2, weights=weight))
+    # As many rows as weigh the same together, had they equal weights.
+    rows = values.size if weight is None else float(weight.sum() ** 2 / (weight**2).sum())
+    return float(np.sqrt(scatter / rows))
+
+
+def _is_constant(target: Floats, weight: Floats | None) -> bool:
+    """Tell whether all rows that count have the same target."""
+    some = target if weight is None else target[:, weight > 0.0]
+    return bool((some == some[:, :1]).all())
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """How well one prediction does.
@@ -61,12 +76,11 @@ class Yardstick:
         loss = loss or SquaredError()
         self._target, self._weight, self._classes = target, weight, classes
         self._plain_weight = weight if classes is None else plain_weight
-        # As many rows as weigh the same together, had they equal weights.
-        n_rows = target.shape[1]
-        self._rows = n_rows if weight is None else float(weight.sum() ** 2 / (weight**2).sum())
         self._loss = loss.prepared(target, weight)
         constant = self._loss.best_constant(target, weight)[:, np.newaxis]
         self._of_constant = float(self._mean(self._losses(np.broadcast_to(constant, target.shape))))
+        if not loss.quadratic and _is_constant(target, weight):
+            self._of_constant = 0.0  # which a raw prediction at infinity would be needed for
 
     def measure(self, raw: Floats) -> Measured:
         """Return how well raw predictions do, of the same shape as the target."""
@@ -91,12 +105,7 @@ class Yardstick:
         """
         if not self._of_constant:
             return 0.0
-        return self.error_of_mean(losses) / self._of_constant
-
-    def error_of_mean(self, values: Floats) -> float:
-        """Return the standard error of the mean of something that rows have."""
-        scatter = float(self._mean((values - self._mean(values)) ** 2))
-        return float(np.sqrt(scatter / self._rows))
+        return error_of_mean(losses, self._weight) / self._of_constant
 
     def _losses(self, raw: Floats) -> Floats:
         return 2.0 * self._loss.values(self._target, raw)

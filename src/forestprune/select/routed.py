@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from forestprune.exceptions import OptionError
-from forestprune.forest.classes import class_numbers, labels_of, row_weights
+from forestprune.forest.classes import Label, class_numbers, labels_of, row_weights
 from forestprune.forest.origin import Origin
 from forestprune.interop.source import Source
 from forestprune.loss import Loss, SquaredError, loss_for
@@ -123,8 +123,28 @@ class RoutedRows:
             numbers=None if self.numbers is None else self.numbers[rows],
         )
 
+    @property
+    def classes_there(self) -> NDArray[np.int64]:
+        """The numbers of the classes that have rows, if y is classes; other weights than 0."""
+        if self.numbers is None:
+            return np.empty(0, np.int64)
+        weight = self.plain_weight
+        return np.unique(self.numbers if weight is None else self.numbers[weight > 0.0])
+
+    @property
+    def only_class(self) -> Label | None:
+        """The label that all rows have, if they do."""
+        if self.origin is None or self.classes_there.size != 1:
+            return None
+        return self.origin.classes[int(self.classes_there[0])]
+
     def problem(self, n_jobs: int | None) -> Problem:
         """Return the problem of pruning with these rows."""
+        if self.only_class is not None:
+            raise ValueError(
+                f"y must hold labels of two classes or more, got {self.only_class!r} only, which a "
+                "constant tells as well as any model. Give rows of other classes too."
+            )
         return pose(
             self.encoding,
             self.target.T,
@@ -189,12 +209,12 @@ def _times(
 
 def _incomparable(origin: Origin | None) -> str:
     """Return why a model is pruned without y only."""
-    name = "model" if origin is None else origin.model_class
-    what = "what they do" if origin is None else origin.predicts
+    name, known = "model" if origin is None else origin.model_class, ""
+    if origin is not None and origin.objective != "unknown":
+        known = f" ({origin.objective.replace('_', ' ')}; its trees add up to {origin.predicts})"
     return (
-        f"The trees of this {name} add up to {what}, which cannot be compared with y: the loss it "
-        "was trained for is not known here. Leave y out: then what the model itself says is kept "
-        "to."
+        f"Pruning does not know the loss that this {name} was trained for{known}, so y cannot tell "
+        "how good its predictions are. Leave y out: then it is pruned towards what it says itself."
     )
 
 

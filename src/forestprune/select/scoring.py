@@ -1,5 +1,7 @@
 """What models are judged by on validation rows: the share of the loss explained, or a scorer."""
 
+import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 
 from forestprune.exceptions import OptionError, escaped
 from forestprune.forest import response
 from forestprune.forest.classes import labels_of
+from forestprune.forest.frames import listed
 from forestprune.forest.origin import Origin
 from forestprune.loss import Yardstick
-from forestprune.loss.class_metrics import LEAST
+from forestprune.loss.metrics import error_of_mean
+from forestprune.select import influence
 from forestprune.select.routed import RoutedRows
 
 Scoring = str | Callable[..., float] | None
@@ -24,7 +29,13 @@ Scoring = str | Callable[..., float] | None
 Floats = NDArray[np.float64]
 
 RESAMPLES = 20
-"""How often rows are drawn again for the standard error of a score that is no mean over rows."""
+"""How often rows are drawn again for a standard error: it is then right to a sixth of itself."""
+
+MOST_DRAWN = 5_000
+"""How many rows at most: standard errors go by the root of how many there are."""
+
+_ABOUT_CLASSES = re.compile("predict_proba|decision_function|continuous|binary|class")
+"""What scorers speak of that are asked about numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,66 +97,129 @@ class LossJudge(Judge):
 class ScorerJudge(Judge):
     """Judges by a scorer of scikit-learn.
 
-    Its standard error is that of a mean over rows where the score is one, as of accuracy; else it
-    comes from drawing rows again with replacement.
+    The standard error comes from how far each row moves the score, where that is known; else from
+    drawing rows again with replacement, the same rows for each model.
     """
 
     def __init__(self, rows: RoutedRows, scoring: str | Callable[..., float]) -> None:
         from sklearn.metrics import get_scorer
 
-        self.name = scoring if isinstance(scoring, str) else _name_of(scoring)
+        self.name = _name_of(scoring)
         self._rows, self._yardstick = rows, yardstick_for(rows)
+        self._labels = rows.labels
         self._scorer: Any = get_scorer(scoring) if isinstance(scoring, str) else scoring
-        self._by_row = _BY_ROW.get(scoring) if isinstance(scoring, str) else None
-        if rows.plain_weight is not None:
-            self._by_row = None  # whose mean would be another
-        rng = check_random_state(0)
-        n_rows = rows.encoding.n_rows
-        self._drawn = [rng.randint(0, n_rows, n_rows) for _ in range(RESAMPLES)]
+        known = influence.OF_CLASSES if rows.is_classes else influence.OF_NUMBERS
+        self._known = isinstance(scoring, str) and scoring in known
+        rng, n_rows = check_random_state(0), rows.encoding.n_rows
+        n_drawn = min(n_rows, MOST_DRAWN)
+        n_draws = 0 if self._known else RESAMPLES
+        self._drawn = [rng.randint(0, n_rows, n_drawn) for _ in range(n_draws)]
+        self._drawn_share = n_drawn / n_rows
 
     def judge(self, raw: Floats) -> Judged:
         """Return how good raw predictions are, of shape (n_outputs, m)."""
-        rows = self._rows
-        model = _model_of(rows.origin, raw)
-        everything = np.arange(rows.encoding.n_rows)
-        score = self._score(model, everything)
-        if self._by_row is not None:
-            values = self._by_row(model, rows)
+        model = _model_of(self._rows.origin, raw)
+        score = self._score_of_all(model)
+        if self._known:
+            values = self._influence(model)
         else:
-            values = np.array([self._score(model, drawn) for drawn in self._drawn])
+            values = np.array([self._score_of_drawn(model, drawn) for drawn in self._drawn])
         return Judged(score, self._yardstick.measure(raw).metrics, values)
 
     def standard_error(self, judged: Judged, other: Judged | None = None) -> float:
         """Return the standard error of a score, or of its difference to that of another."""
         values = judged.values if other is None else judged.values - other.values
-        if self._by_row is not None:
-            return float(values.std() / np.sqrt(values.size))
+        if self._known:
+            return error_of_mean(values, self._rows.plain_weight)
         known = values[np.isfinite(values)]
-        return float(known.std(ddof=1)) if known.size > 1 else 0.0
+        scatter = float(known.std(ddof=1)) if known.size > 1 else 0.0
+        return scatter * float(np.sqrt(self._drawn_share))
 
     def _score(self, model: Any, some: NDArray[np.int64]) -> float:
         rows = self._rows
         weights = {} if rows.plain_weight is None else {"sample_weight": rows.plain_weight[some]}
-        try:
-            score = float(self._scorer(model, some[:, np.newaxis], rows.labels[some], **weights))
-        except Exception as error:
-            if some.size == rows.encoding.n_rows and (some == np.arange(some.size)).all():
-                raise OptionError(
-                    f"{{scoring={self.name}}} cannot score these validation rows: "
-                    f"{escaped(str(error))}"
-                ) from error
-            return float("nan")  # drawn again, rows may lack a class
-        return score
+        return float(self._scorer(model, some[:, np.newaxis], self._labels[some], **weights))
+
+    def _score_of_all(self, model: Any) -> float:
+        """Return the score on all rows, or say why there is none."""
+        why, reason = None, "it has no value there"
+        with warnings.catch_warnings():
+            # Of constants many scores are not defined. That is no news if a number comes of it.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            try:
+                score = self._score(model, np.arange(self._rows.encoding.n_rows))
+            except Exception as error:
+                why, score, reason = error, np.nan, str(error).strip().rstrip(".")
+        if np.isfinite(score):
+            return score
+        raise OptionError(
+            f"{{scoring={self.name}}} cannot score these validation rows: {escaped(reason)}."
+            f"{escaped(self._advice(reason))}"
+        ) from why
+
+    def _score_of_drawn(self, model: Any, drawn: NDArray[np.int64]) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return self._score(model, drawn)
+            except Exception:
+                return float("nan")  # drawn again, rows may lack a class
+
+    def _advice(self, reason: str) -> str:
+        """Return what may help where a scorer fails."""
+        rows, origin = self._rows, self._rows.origin
+        if rows.numbers is None or origin is None:
+            about_classes = _ABOUT_CLASSES.search(reason)
+            return " The model predicts numbers, not classes." if about_classes else ""
+        classes, advice = origin.classes, ""
+        missing = [label for k, label in enumerate(classes) if k not in rows.classes_there]
+        if missing:
+            advice += f" Of the classes of the model there is no row of {listed(missing)}."
+        elif len(classes) > 2:
+            advice += (
+                f" The model has {len(classes)} classes, for which there are 'roc_auc_ovr', "
+                "'f1_macro' and their like."
+            )
+        elif "pos_label" in reason:
+            advice += (
+                " Say which class is the positive one, as in "
+                f"make_scorer(f1_score, pos_label={classes[1]!r})."
+            )
+        if "sample_weight" in reason:
+            advice += " Rows have weights: leave them out, or give a scorer that takes them."
+        return advice
+
+    def _influence(self, model: Any) -> Floats:
+        """Return how far each row moves the score."""
+        rows = self._rows
+        m = rows.encoding.n_rows
+        weight = np.ones(m) if rows.plain_weight is None else rows.plain_weight
+        share = weight / weight.sum()
+        if rows.numbers is not None:
+            everything = np.arange(m)[:, np.newaxis]
+            classes = model.classes_.tolist()
+            positive = classes.index(1) if 1 in classes else len(classes) - 1
+            told = influence.Told(model.predict_proba(everything), rows.numbers, share, positive)
+            return influence.OF_CLASSES[self.name](told)
+        said = influence.Predicted(model.predicted.reshape(m, -1), rows.target.T, share)
+        return influence.OF_NUMBERS[self.name](said)
 
 
 def judge_for(rows: RoutedRows, scoring: Scoring) -> Judge:
     """Return what judges models on some rows."""
     if scoring is None:
+        if rows.only_class is not None:
+            raise OptionError(
+                "Validation rows must be of two classes or more, got "
+                f"{escaped(repr(rows.only_class))} only, which a constant tells without any loss. "
+                "Give rows of other classes too, folds such as StratifiedKFold, or "
+                "{scoring='accuracy'}."
+            )
         return LossJudge(rows)
     if not rows.labelled:
         raise OptionError(
-            f"{{scoring={scoring if isinstance(scoring, str) else _name_of(scoring)}}} needs a "
-            "target: give {y} and {y_val}, or leave it out."
+            f"{{scoring={_name_of(scoring)}}} needs a target: give {{y}} and {{y_val}}, or leave "
+            "it out."
         )
     return ScorerJudge(rows, scoring)
 
@@ -175,7 +249,9 @@ def yardstick_for(rows: RoutedRows) -> Yardstick:
     )
 
 
-def _name_of(scoring: Callable[..., float]) -> str:
+def _name_of(scoring: str | Callable[..., float]) -> str:
+    if isinstance(scoring, str):
+        return scoring
     inner = getattr(scoring, "_score_func", scoring)
     return str(getattr(inner, "__name__", type(inner).__name__))
 
@@ -183,7 +259,7 @@ def _name_of(scoring: Callable[..., float]) -> str:
 # A model as scorers see it
 
 
-class _Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class _Numbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Predictions that are there already; rows are asked for by their numbers."""
 
     def __init__(self, predicted: NDArray[Any]) -> None:
@@ -194,7 +270,7 @@ class _Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.predicted[rows[:, 0]]
 
 
-class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _Classes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The same for classes."""
 
     def __init__(self, classes: NDArray[Any], raw: Floats, probabilities: Floats) -> None:
@@ -218,34 +294,5 @@ def _model_of(origin: Origin | None, raw: Floats) -> Any:
     """Return raw predictions, of shape (n_outputs, m), as a model that scorers can ask."""
     by_row: Floats = raw[0] if len(raw) == 1 else raw.T
     if origin is None or not origin.classes:
-        return _Regressor(response.through_link(origin, by_row))
-    return _Classifier(labels_of(origin), by_row, response.probabilities(origin, by_row))
-
-
-def _is_right(model: Any, rows: RoutedRows) -> Floats:
-    return np.asarray(np.argmax(model.probabilities, axis=1) == rows.numbers, dtype=np.float64)
-
-
-def _log_probability(model: Any, rows: RoutedRows) -> Floats:
-    everything = np.arange(rows.encoding.n_rows)
-    own = model.predict_proba(everything[:, np.newaxis])[everything, rows.numbers]
-    return np.asarray(np.log(np.clip(own, LEAST, 1.0)))
-
-
-def _minus_absolute(model: Any, rows: RoutedRows) -> Floats:
-    errors: Floats = rows.target.T.reshape(model.predicted.shape) - model.predicted
-    return -np.abs(errors)
-
-
-def _minus_squared(model: Any, rows: RoutedRows) -> Floats:
-    errors: Floats = rows.target.T.reshape(model.predicted.shape) - model.predicted
-    return -(errors**2)
-
-
-_BY_ROW: dict[str, Callable[[Any, RoutedRows], Floats]] = {
-    "accuracy": _is_right,
-    "neg_log_loss": _log_probability,
-    "neg_mean_absolute_error": _minus_absolute,
-    "neg_mean_squared_error": _minus_squared,
-}
-"""Scores that are means over rows, and what they are means of."""
+        return _Numbers(response.through_link(origin, by_row))
+    return _Classes(labels_of(origin), by_row, response.probabilities(origin, by_row))

@@ -17,6 +17,9 @@ from forestprune.system.progress import track
 
 Floats = NDArray[np.float64]
 
+_BITS = 40.0
+"""How many bits of the largest raw prediction are kept; what is added up has 52."""
+
 
 @dataclass(frozen=True)
 class ValidationScore:
@@ -244,13 +247,15 @@ class Scorer:
         trees = read_trees(rows.source.forest, seal(np.empty(0)))
         self._predictions = Predictions(rows.encoding, trees)
         self._found: list[ValidationScore] = []
+        # Areas under curves count ties, which small models have many of.
+        self._by_order = scoring is not None or rows.is_classes
         self.full = self._full.score
 
     def add(self, point: Point) -> ValidationScore:
         """Score one more point."""
         self._predictions.move_to(point)
         raw = self._predictions.values + point.intercept[:, np.newaxis]
-        score = self._compared(raw)
+        score = self._compared(_without_drift(raw) if self._by_order else raw)
         self._found.append(score)
         return score
 
@@ -272,6 +277,16 @@ class Scorer:
             full_metrics=full.metrics if labelled else {},
             name=judge.name,
         )
+
+
+def _without_drift(raw: Floats) -> Floats:
+    """Return raw predictions without their last bits.
+
+    These tell which trees were added and taken away on the way, and rows that end in the same
+    leaves would differ by them.
+    """
+    unit = np.exp2(np.ceil(np.log2(max(float(np.abs(raw).max(initial=0.0)), 1e-300))) - _BITS)
+    return np.asarray(np.round(raw / unit) * unit)
 
 
 def validate(rows: RoutedRows, points: Sequence[Point], scoring: Scoring = None) -> Validation:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -200,6 +201,7 @@ def pose(
 
 def checked_target(y: ArrayLike, rows: int, outputs: int) -> NDArray[np.float64]:
     """Return `y` as an array of shape (n_outputs, m)."""
+    _require_numbers(np.asarray(y))
     target = np.array(y, dtype=np.float64)
     if target.ndim == 1:
         target = target[:, np.newaxis]
@@ -212,3 +214,15 @@ def checked_target(y: ArrayLike, rows: int, outputs: int) -> NDArray[np.float64]
     if not np.isfinite(target).all():
         raise ValueError("y must be finite, but has NaN or infinities. Drop or fill those rows.")
     return np.ascontiguousarray(target.T)
+
+
+def _require_numbers(y: NDArray[Any]) -> None:
+    """Refuse what numpy would make numbers of, such as strings and dates."""
+    entries: list[Any] = y.ravel()[:1].tolist() if y.dtype.kind in "USmMc" else []
+    if y.dtype.kind == "O":
+        entries = [entry for entry in y.ravel().tolist() if isinstance(entry, str | bytes)]
+    if entries:
+        raise ValueError(
+            f"y must hold numbers, as this model predicts them, got {entries[0]!r}. Labels of "
+            "classes are for classifiers; numbers that were read as text must be converted."
+        )
