@@ -36,7 +36,7 @@ class Asked:
     @cached_property
     def options(self) -> Options:
         """How to prune; what does not go together is refused."""
-        options = self.how.options(self.data.seed, self.division)
+        options = self.how.options(self.data, self.division)
         self.size.check(self.division, options)
         return options
 
@@ -58,6 +58,7 @@ def make_small(
     files, size, options = asked.files, asked.size, asked.options
     from forestprune.cli import models, summary, work
     from forestprune.cli.report_page import check_report, write_report
+    from forestprune.select.figures import column_name
 
     if out is not None:
         models.check_new_file(out, force=force)
@@ -86,7 +87,8 @@ def make_small(
     }
     document["full"]["bytes"] = files.model.stat().st_size
     document["small"]["bytes"] = small.n_bytes if out is None else out.stat().st_size
-    output.warn(summary.doubt(task, document["full"]["r_squared"]))
+    score = document["full"][column_name(document["score"])]
+    output.warn(summary.doubt(task, score))
     if size.alpha is not None and not small.n_trees:
         output.warn(f"no tree is left at --alpha {size.alpha:g}: a smaller one keeps more.")
     if page is not None:

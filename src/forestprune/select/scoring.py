@@ -16,6 +16,7 @@ from forestprune.forest.classes import labels_of
 from forestprune.forest.origin import Origin
 from forestprune.loss import Yardstick
 from forestprune.loss.class_metrics import LEAST
+from forestprune.select.figures import share_explained
 from forestprune.select.routed import RoutedRows
 
 Scoring = str | Callable[..., float] | None
@@ -69,7 +70,7 @@ class LossJudge(Judge):
     """Judges by the share of the loss that is explained."""
 
     def __init__(self, rows: RoutedRows) -> None:
-        self.name = "R squared" if rows.loss.quadratic and not rows.is_classes else "D squared"
+        self.name = share_explained(rows.loss, rows.origin)
         self._yardstick = yardstick_for(rows)
 
     def judge(self, raw: Floats) -> Judged:

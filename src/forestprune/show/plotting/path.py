@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forestprune.select.budget import Budget
-from forestprune.select.notebook import short_name
+from forestprune.select.figures import short_name
 from forestprune.select.path import PruningPath, breaks_off
 from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting import look

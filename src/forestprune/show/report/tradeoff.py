@@ -8,7 +8,7 @@ import numpy as np
 
 from forestprune.loss import loss_for
 from forestprune.select.budget import Budget
-from forestprune.select.notebook import short_name
+from forestprune.select.figures import short_name
 from forestprune.select.path import PruningPath, breaks_off
 from forestprune.show.report.units import Errors, ErrorsInUnits
 
