@@ -45,6 +45,11 @@ def errors_of(score: str, scores: Floats) -> Floats:
     return -scores if _is_minus(score) else 1.0 - scores
 
 
+def error_of(score: str, value: float) -> float:
+    """Return the error of one score: see :func:`errors_of`."""
+    return float(errors_of(score, np.array([value]))[0])
+
+
 def error_name(score: str) -> str:
     """Return what these errors are, where there is little room."""
     if _is_minus(score):

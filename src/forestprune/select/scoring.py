@@ -165,6 +165,13 @@ def check_scoring(scoring: Any) -> None:
         )
 
 
+def known_scorer(name: str) -> str | None:
+    """Return the name of a score if it is that of a scorer of scikit-learn's; else None."""
+    from sklearn.metrics import get_scorer_names
+
+    return name if name in get_scorer_names() else None
+
+
 def yardstick_for(rows: RoutedRows) -> Yardstick:
     """Return what measures raw predictions for some rows."""
     return Yardstick(
