@@ -1,6 +1,7 @@
 """Classifiers, and models with links, on the command line."""
 
 import json
+import re
 
 import joblib
 import numpy as np
@@ -106,6 +107,23 @@ def test_any_scorer_chooses_and_tolerance_is_measured_in_it(tmp_path):
     match = "--scoring must be None, the name of a scorer .* got 'f2'"
     args = [*command(tmp_path, "prune")[:-3], "--scoring", "f2", "-o", tmp_path / "new.joblib"]
     fails(tmp_path, *args, match=match, code=2)
+
+
+def test_a_scorer_scores_what_comes_of_an_alpha(tmp_path):
+    pytest.importorskip("jinja2")
+    made(LABELS["words"], tmp_path)
+    args = [*command(tmp_path, "report", out="r.html"), "--alpha", 3, "--n-alphas", 5]
+    document = json.loads(succeeds(*args, "--scoring", "f1_macro", "--json").stdout)
+    page = (tmp_path / "r.html").read_text("utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    place = {mark["name"]: mark["place"] for mark in data["path"]["marks"]}["this model"]
+    assert data["path"]["score"] == "f1_macro"
+    scored = 1 - data["path"]["points"][place]["error"]
+    assert scored == pytest.approx(document["small"]["f1_macro"])
+    assert len(data["curves"]["classes"]) == 3
+    own = [arg for arg in args if arg not in ("--target", "kind")]
+    match = "--scoring needs a --target"
+    fails(tmp_path, *own, "--no-target", "--scoring", "f1_macro", match=match, code=2)
 
 
 def test_labels_that_the_model_does_not_have(tmp_path):

@@ -115,6 +115,8 @@ class Origin:
         """What the raw prediction stands for, in words, for messages: "y" or a function of it."""
         if self.objective == "hinge":
             return "a margin whose sign tells the class"
+        if self.link == "softmax":
+            return "the logs of the probabilities of classes, but for a constant"
         what = "the signed square root of y" if self.link == "signed_sqrt" else "y"
         if self.objective in ("quantile", "expectile"):
             level = self.objective_params.get("level")
