@@ -1,5 +1,7 @@
 """Reports on classifiers and on models with links: their figures, curves and trees are true."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +23,7 @@ from sklearn.metrics import (
 
 import forestprune as fp
 from forestprune.select.routed import HeldOut
+from forestprune.show.plotting import labels
 from forestprune.show.report import curves
 from forestprune.show.report.summary import About, summarise
 
@@ -157,6 +160,13 @@ def test_of_many_classes_the_commonest_are_shown(four, monkeypatch):
     assert told["not_shown"] == 2
 
 
+def test_of_many_classes_some_are_listed(four, tmp_path, monkeypatch):
+    path, *_ = four
+    monkeypatch.setattr(labels, "CLASSES", 1)
+    shown = Page(written(tmp_path, path, 5)).text
+    assert re.search(r"4 classes = \('<b>oak</b>': \S+ and 3 others\) \+", shown)
+
+
 def test_trees_say_which_class_they_add_to(four, tmp_path):
     path, X, y = four
     small = path[5]
@@ -168,7 +178,7 @@ def test_trees_say_which_class_they_add_to(four, tmp_path):
     }
     assert {tree["title"] for tree in output["trees"]} == expected
     shown = Page(written(tmp_path, path, 5, X=X, y=y)).text
-    assert "Raw predictions of 4 classes = ('<b>oak</b>' " in shown
+    assert "Raw predictions of 4 classes = ('<b>oak</b>': " in shown
     assert "the class with the largest sum is predicted" in shown
     assert "in words" in shown
 

@@ -22,6 +22,9 @@ from forestprune.text.meaning import capitalised, meaning
 NAME = 11
 """Letters of the name of a class in a leaf."""
 
+CLASSES = 10
+"""Classes that are listed, those of a leaf with what changes most."""
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -82,7 +85,8 @@ class Labels:
             names = [self._meaning.named(output) for output in self.view.outputs]
             each = [aligned_number(float(value), self._largest) for value in values]
             lines = shortened(printable(names[raised]), NAME), *lines
-            full = ", ".join(f"{name} {x}" for name, x in zip(names, each, strict=True))
+            most = np.sort(np.argsort(-np.abs(values), kind="stable")[:CLASSES])
+            full = _listed([names[k] for k in most], [each[k] for k in most], values.size)
         return Leaf(
             added,
             lines,
@@ -119,6 +123,12 @@ def sum_in_words(forest: Forest, view: Additive, digits: int) -> str:
     if len(constants) == 1:
         total = stands_for.of_output(view.outputs[0])
         return f"{'Prediction' if total == 'y' else capitalised(total)} = {constants[0]}"
-    names = map(stands_for.named, view.outputs)
-    told = ", ".join(f"{name} {x}" for name, x in zip(names, constants, strict=True))
+    names = [f"{stands_for.named(output)}:" for output in view.outputs]
+    told = _listed(names[:CLASSES], constants[:CLASSES], len(names))
     return f"{capitalised(stands_for.total)} = ({told})"
+
+
+def _listed(names: list[str], numbers: list[str], count: int) -> str:
+    """Return what some of `count` classes have."""
+    told = ", ".join(f"{name} {x}" for name, x in zip(names, numbers, strict=True))
+    return told if count == len(names) else f"{told} and {count - len(names):,} others"

@@ -96,11 +96,14 @@ def summarise(
     model_class = type(natives["full"]).__name__
     further = X is not None and y is not None
     given = HeldOut(X, y, sample_weight) if further else about.rows
-    routed = None if given is None else given.routed(path.source, None)
-    figures = measured(path, routed)
-    curves = None
-    if given is not None and origin is not None and origin.classes:
-        curves = class_curves(routed, small.decision_function(given.X))
+    of_classes = origin is not None and bool(origin.classes)
+    # Rows held out have been measured already; only curves need them again.
+    known = path.validation is not None and not further
+    routed = curves = None
+    if given is not None and (of_classes or not known):
+        routed = RoutedRows.of(path.source, given.X, given.y, given.sample_weight)
+        curves = class_curves(routed, small.decision_function(given.X)) if of_classes else None
+    figures = measured(path, None if known else routed)
     stands_for = meaning(origin)
     return {
         "title": about.title or f"{model_class}, made small",
