@@ -2,12 +2,13 @@
 
     python benchmarks/classification.py [--data FOLDER] [--sets adult car ...] [--models rf xgb lgb]
 
-For each classification data set, of two to 18 classes: 60 % of the rows train, 20 % validate, 20 %
-test (seed 0, by class); categories one-hot, missing values 0; of sets with more rows, 10,000 drawn
-at random; classes of fewer than ten of these rows are left out. The originals: XGBoost, 100 rounds
-of depth 6; LightGBM, 200 rounds of 31 leaves; a random forest of scikit-learn, 100 trees of depth
-15; all else as the libraries have it. They are pruned with the training rows. What a user would do
+For each classification data set, of two to 18 classes: 60 % of the rows train, 4,000 at most, 20 %
+validate, 2,000 at most, and others test, 10,000 at most (seed 0, by class); categories one-hot,
+missing values 0; classes of fewer than ten rows are left out. The originals: XGBoost, 100 rounds of
+depth 6; LightGBM, 200 rounds of 31 leaves; a random forest of scikit-learn, 100 trees of depth 15;
+all else as the libraries have it. They are pruned with the training rows. What a user would do
 instead: train a small LightGBM, XGBoost or random forest on the same rows, many settings of each.
+L1 over trees and global refinement take minutes of large models, and are left out there.
 
 Every candidate is a point: nodes, then log-loss and balanced accuracy on validation and test rows.
 Choices look at validation rows only. Points are kept in results/points/classes, so that a run that
@@ -17,6 +18,8 @@ was stopped goes on; `classification_report.py` makes tables and the figure of t
 import argparse
 import time
 import warnings
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import lightgbm
@@ -25,95 +28,105 @@ import pandas as pd
 import xgboost
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 
 import forestprune as fp
 
 HERE = Path(__file__).parent
 POINTS = HERE / "results" / "points" / "classes"
-MOST_ROWS, FEWEST = 10_000, 10
+MOST = {"train": 4000, "validate": 2000, "test": 10_000}
+FEWEST = 10
 SHRINKAGES = (10.0, 100.0, 1000.0)
-MOST_NODES = 8000
-"""Beyond the largest budget of the report there is no need to go on."""
-REFINED_NODES = 60_000
-"""Global refinement begins with everything, and takes minutes of larger models."""
+MOST_NODES = 5000
+"""The largest budget of the report."""
+MOST_WEIGHTED, MOST_REFINED = 400, 30_000
+"""Of more trees L1 over trees is left out, of more nodes global refinement."""
 COLUMNS = ["nodes", "val", "test", "val_accuracy", "test_accuracy"]
 
 
 class Split:
     """One data set, in three parts."""
 
-    def __init__(self, folder, name, most_rows=MOST_ROWS):
+    def __init__(self, folder, name):
         about = pd.read_csv(folder / "datasets.csv").set_index("name").loc[name]
         categories = str(about.categorical_columns).split(";") if about.n_categorical else []
         kinds = dict.fromkeys([*categories, "target"], str)
         frame = pd.read_csv(folder / f"{name}.csv.gz", dtype=kinds)
-        if len(frame) > most_rows:
-            frame = frame.sample(most_rows, random_state=0)
         counts = frame.target.value_counts()
         frame = frame[frame.target.isin(counts.index[counts >= FEWEST])]
         labels, y = np.unique(frame.pop("target"), return_inverse=True)
         X = pd.get_dummies(frame, columns=categories).fillna(0).to_numpy(dtype=np.float32)
-        X, self.X_test, y, self.y_test = train_test_split(
-            X, y, test_size=0.2, stratify=y, random_state=0
-        )
+        train = min(MOST["train"], int(0.6 * len(y)))
+        validate = min(MOST["validate"], int(0.2 * len(y)))
+        test = min(MOST["test"], len(y) - train - validate)
+        parts = {"train_size": train + validate, "test_size": test, "random_state": 0}
+        X, self.X_test, y, self.y_test = train_test_split(X, y, stratify=y, **parts)
         self.X, self.X_val, self.y, self.y_val = train_test_split(
-            X, y, test_size=0.25, stratify=y, random_state=0
+            X, y, test_size=validate, stratify=y, random_state=0
         )
         self.classes = labels.size
 
     def figures(self, predict):
         """Return what columns after the nodes hold, for a function that gives probabilities."""
-        found = [predict(X) for X in (self.X_val, self.X_test)]
-        return self.figures_of(found)
+        return self.figures_of([predict(X) for X in (self.X_val, self.X_test)])
 
     def figures_of(self, found):
+        """Return the same for the probabilities on validation and test rows."""
         pairs = list(zip((self.y_val, self.y_test), found, strict=True))
-        everything = np.arange(self.classes)
-        losses = [log_loss(y, np.clip(p, 0.0, 1.0), labels=everything) for y, p in pairs]
-        return *losses, *(balanced_accuracy_score(y, p.argmax(axis=1)) for y, p in pairs)
+        return *(_log_loss(y, p) for y, p in pairs), *(_accuracy(y, p) for y, p in pairs)
 
     def path_figures(self, path):
         """Return the same, with nodes, of all points of a path."""
         parts = [path.validate(self.X_val, self.y_val), path.validate(self.X_test, self.y_test)]
-        columns = [part.metrics[name] for name in ("log_loss", "balanced_accuracy") for part in parts]
-        return list(zip(path.n_nodes.tolist(), *map(np.ndarray.tolist, columns), strict=True))
+        names = ("log_loss", "balanced_accuracy")
+        columns = [part.metrics[name].tolist() for name in names for part in parts]
+        return list(zip(path.n_nodes.tolist(), *columns, strict=True))
+
+
+def _log_loss(y, probabilities):
+    own = probabilities[np.arange(y.size), y]
+    return -float(np.log(np.clip(own, np.finfo(float).eps, 1.0)).mean())
+
+
+def _accuracy(y, probabilities):
+    """Return the balanced accuracy."""
+    right = np.bincount(y, probabilities.argmax(axis=1) == y)
+    return float((right / np.bincount(y)).mean())
 
 
 def original(kind, split):
     if kind == "rf":
-        model = RandomForestClassifier(100, max_depth=15, n_jobs=2, random_state=0)
+        model = RandomForestClassifier(100, max_depth=15, n_jobs=1, random_state=0)
     elif kind == "xgb":
-        model = xgboost.XGBClassifier(n_estimators=100, max_depth=6, n_jobs=2, random_state=0)
+        model = xgboost.XGBClassifier(n_estimators=100, max_depth=6, n_jobs=1, random_state=0)
     else:
         model = lightgbm.LGBMClassifier(
-            n_estimators=200, num_leaves=31, n_jobs=2, random_state=0, verbose=-1
+            n_estimators=200, num_leaves=31, n_jobs=1, random_state=0, verbose=-1
         )
     return model.fit(split.X, split.y)
 
 
-def methods(split, model, nodes):
-    """Yield the paths of every method: its name, and a function that makes them."""
-    rows = (model, split.X, split.y)
-    held_out = {"X_val": split.X_val, "y_val": split.y_val}
-    yield "refitted subtrees", lambda: fp.prune_path(*rows, shrinkage=SHRINKAGES, **held_out)
-    yield "layers", lambda: fp.prune_path(*rows, rule="layer", local_search=False, **held_out)
+def methods(split, model):
+    """Yield the name of every method, and a function that returns its path."""
+    forest, rows = fp.Forest.from_model(model), (model, split.X, split.y)
+    held_out = {"X_val": split.X_val, "y_val": split.y_val, "n_jobs": 1}
+    ours = held_out | {"shrinkage": SHRINKAGES, "max_nodes": MOST_NODES}
+    yield "refitted subtrees", lambda: fp.prune(*rows, **ours).path
+    layers = held_out | {"rule": "layer", "local_search": False, "max_nodes": MOST_NODES}
+    yield "layers", lambda: fp.prune(*rows, **layers).path
     yield "fewer trees", lambda: fp.baselines.fewer_trees(*rows)
     yield "cost complexity", lambda: fp.baselines.cost_complexity(*rows)
-    yield "L1 over trees", lambda: fp.baselines.lasso(*rows)
-    if nodes <= REFINED_NODES:
-        yield (
-            "global refinement",
-            lambda: fp.baselines.global_refinement(*rows, max_nodes=MOST_NODES),
-        )
+    if forest.n_trees <= MOST_WEIGHTED:
+        yield "L1 over trees", lambda: fp.baselines.lasso(*rows)
+    if forest.n_nodes <= MOST_REFINED:
+        refined = {"max_nodes": MOST_NODES, "n_jobs": 1}
+        yield "global refinement", lambda: fp.baselines.global_refinement(*rows, **refined)
 
 
 def pruned(split, model):
     """Return the points of every method: rows of (method, seconds, *COLUMNS)."""
     rows = []
-    nodes = fp.Forest.from_model(model).n_nodes
-    for method, run in methods(split, model, nodes):
+    for method, run in methods(split, model):
         begun = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -124,47 +137,36 @@ def pruned(split, model):
     return rows
 
 
+def boosted(split):
+    """Yield small boosted models: a name, one fitted with rounds to spare, its `predict_proba`."""
+    rounds = 400 if split.classes < 5 else 60  # each of which has a tree a class
+    common = {"n_estimators": rounds, "n_jobs": 1, "random_state": 0}
+    for leaves, rate in product((2, 3, 4, 8, 16, 32), (0.05, 0.1, 0.2, 0.4)):
+        model = lightgbm.LGBMClassifier(
+            num_leaves=leaves, learning_rate=rate, min_child_samples=5, verbose=-1, **common
+        ).fit(split.X, split.y)
+        yield "LightGBM", model, lambda X, n, m=model: m.predict_proba(X, num_iteration=n)
+    for depth, rate in product((1, 2, 3, 4, 6), (0.1, 0.3, 0.6)):
+        model = xgboost.XGBClassifier(max_depth=depth, learning_rate=rate, **common)
+        model.fit(split.X, split.y)
+        yield "XGBoost", model, lambda X, n, m=model: m.predict_proba(X, iteration_range=(0, n))
+
+
 def trained_directly(split):
     """Return the points of small models that were never large."""
     rows = []
     counts = np.unique(np.geomspace(1, 400, 25).astype(int))
-    for leaves in (2, 3, 4, 8, 16, 32):
-        for rate in (0.05, 0.1, 0.2, 0.4):
-            model = lightgbm.LGBMClassifier(
-                n_estimators=400 if split.classes < 5 else 60,
-                num_leaves=leaves,
-                learning_rate=rate,
-                min_child_samples=5,
-                n_jobs=2,
-                verbose=-1,
-                random_state=0,
-            ).fit(split.X, split.y)
-            sizes = _round_sizes(model)
-            for count in counts[counts <= sizes.size]:
-                figures = split.figures(lambda X, n=int(count), m=model: m.predict_proba(X, num_iteration=n))
-                rows.append(("LightGBM", f"{leaves} {rate}", int(sizes[count - 1]), *figures))
-                if sizes[count - 1] > MOST_NODES:
-                    break
-    for depth in (1, 2, 3, 4, 6):
-        for rate in (0.1, 0.3, 0.6):
-            model = xgboost.XGBClassifier(
-                n_estimators=400 if split.classes < 5 else 60,
-                max_depth=depth,
-                learning_rate=rate,
-                n_jobs=2,
-                random_state=0,
-            ).fit(split.X, split.y)
-            sizes = _round_sizes(model)
-            for count in counts[counts <= sizes.size]:
-                figures = split.figures(
-                    lambda X, n=int(count), m=model: m.predict_proba(X, iteration_range=(0, n))
-                )
-                rows.append(("XGBoost", f"{depth} {rate}", int(sizes[count - 1]), *figures))
-                if sizes[count - 1] > MOST_NODES:
-                    break
+    for name, model, predict in boosted(split):
+        forest = fp.Forest.from_model(model)
+        sizes = np.diff(forest.offsets).reshape(-1, forest.n_outputs).sum(axis=1).cumsum()
+        for count in map(int, counts[counts <= sizes.size]):
+            if sizes[count - 1] > MOST_NODES:
+                break
+            figures = split.figures(partial(predict, n=count))
+            rows.append((name, "", int(sizes[count - 1]), *figures))
     for leaves in (2, 4, 8, 16, 32, 64, 128, 256):
         forest = RandomForestClassifier(
-            50, max_leaf_nodes=leaves, max_features=0.5, n_jobs=2, random_state=0
+            50, max_leaf_nodes=leaves, max_features=0.5, n_jobs=1, random_state=0
         ).fit(split.X, split.y)
         each = [
             np.cumsum([tree.predict_proba(X) for tree in forest.estimators_], axis=0)
@@ -173,15 +175,8 @@ def trained_directly(split):
         sizes = np.cumsum([tree.tree_.node_count for tree in forest.estimators_])
         for count in (1, 2, 3, 5, 8, 12, 20, 30, 50):
             figures = split.figures_of([sums[count - 1] / count for sums in each])
-            rows.append(("random forest", f"{leaves}", int(sizes[count - 1]), *figures))
+            rows.append(("random forest", "", int(sizes[count - 1]), *figures))
     return rows
-
-
-def _round_sizes(model):
-    """Return how many nodes the first rounds of a boosted model have, for each number of rounds."""
-    forest = fp.Forest.from_model(model)
-    per_round = forest.n_outputs
-    return np.diff(forest.offsets).reshape(-1, per_round).sum(axis=1).cumsum()
 
 
 def main() -> None:

@@ -81,7 +81,7 @@ def test_numbers_that_are_none_are_null(shop, tmp_path, monkeypatch):
     from forestprune.cli import summary
 
     scores = [dict.fromkeys(("r_squared", "rmse", "mae"), float(x)) for x in ("nan", "-inf")]
-    monkeypatch.setattr(summary, "scores", lambda work, small: tuple(scores))
+    monkeypatch.setattr(summary, "scores", lambda work, small, scoring: tuple(scores))
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
     result = succeeds(*args, "-o", tmp_path / "s.npz", "--json")
     document = json.loads(result.stdout, parse_constant=pytest.fail)

@@ -260,7 +260,7 @@ def test_models_with_a_link(poisson, shop, friedman, tmp_path):
     same = fp.prune(joblib.load(poisson), X_fit, max_nodes=40, X_val=X_val)
     np.testing.assert_allclose(joblib.load(out).predict(X), same.predict(X))
     assert json.loads(result.stdout)["target"] is None
-    assert json.loads(result.stdout)["full"]["r_squared"] == pytest.approx(1.0)
+    assert json.loads(result.stdout)["full"]["d_squared"] == pytest.approx(1.0)
     assert "towards the model's own predictions" in result.stderr
     out.unlink()
     # With a target they are pruned in their own loss.

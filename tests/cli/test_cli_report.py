@@ -79,10 +79,22 @@ def test_errors_are_told_in_the_units_of_the_target(shop, tmp_path):
     ratio = (unexplained[0] / unexplained[1]) ** 0.5
     assert small["rmse"] / full["rmse"] == pytest.approx(ratio)
     assert 0 < small["mae"] <= small["rmse"]
-    assert not data["units_further"]
+    assert not data["figures_further"]
     succeeds("report", *rows, "--no-target", "--force")
     data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"))[1])["path"]
     assert data["full"]["rmse"] is None
+
+
+def test_many_rows_need_not_be_held_out(shop, tmp_path, monkeypatch):
+    """Their features are let go of once they are routed; figures are those of some of them."""
+    pytest.importorskip("jinja2")
+    monkeypatch.setattr("forestprune.tables.rows.SOME", 50)
+    page = tmp_path / "report.html"
+    rows = [shop / RF, shop / "rows.csv", "--max-nodes", 15, "--n-alphas", 8, "--out", page]
+    succeeds("report", *rows, "--target", "y", "--holdout", 0)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"))[1])["path"]
+    assert data["full"]["rmse"] > 0
+    assert "40 rows at once" in page.read_text("utf-8")
 
 
 def test_wrong_calls_for_a_report(shop, tmp_path, monkeypatch):

@@ -49,8 +49,15 @@ def tables(text):
 def test_the_demo_shows_the_trade_off_and_writes_a_report(capsys, tmp_path):
     demo.main(n_trees=10, folder=tmp_path / "demo")
     text = capsys.readouterr().out
-    found = tables(text)
+    *found, classes = tables(text)
     assert len(found) == 2
+    assert [row[0] for row in classes][2:] == [f"max {n} nodes" for n in demo.FEW]
+    assert int(classes[-1][1]) <= demo.FEW[-1] < int(classes[0][1])
+    for *_, accuracy, log_loss, area in classes:
+        assert 0.5 < float(accuracy) <= 1.0
+        assert 0.0 < float(log_loss) < 1.0
+        assert 0.5 < float(area) <= 1.0
+    assert re.search(r"\nLog-odds of 'malignant' = \S+ \+ what ", text)
     for rows in found:
         assert [row[0] for row in rows][3:] == [f"max {n:,} nodes" for n in demo.BUDGETS]
         nodes = [int(row[1].replace(",", "")) for row in rows]
@@ -116,7 +123,8 @@ def test_nothing_is_compiled_while_something_is_timed(tmp_path):
 def test_the_seconds_of_the_compiler_are_counted(monkeypatch):
     X, y = np.zeros((4, 1)), np.arange(4.0)
     monkeypatch.setattr(demo, "prune_path", lambda *_, **__: Compiling())
-    assert demo._compile(1, X, y, X, y) > 0.0
+    wines, cells = (demo._Division(X, target, X, target, X, target) for target in (y, y > 1.0))
+    assert demo._compile(1, wines, cells) > 0.0
 
 
 class Compiling:

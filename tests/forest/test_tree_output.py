@@ -121,7 +121,6 @@ X = np.zeros((4, 2))
     "use",
     [
         lambda forest: fp.depth_difference(forest, X),
-        lambda forest: fp.plot_forest(forest, output=0),
         *(
             lambda forest, library=library, name=name: replace(
                 forest, origin=fp.Origin(library, name)
@@ -136,6 +135,5 @@ X = np.zeros((4, 2))
 )
 @pytest.mark.filterwarnings("ignore:X has no column names")
 def test_what_cannot_use_it_says_so(use):
-    pytest.importorskip("matplotlib")
     with pytest.raises(fp.UnsupportedModelError, match="tree adds to one of 3 outputs"):
         use(three())

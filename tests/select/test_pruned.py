@@ -9,13 +9,20 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import make_classification, make_friedman1
 from sklearn.ensemble import (
+    GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
-from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import (
+    d2_tweedie_score,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    root_mean_squared_error,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -343,3 +350,25 @@ def test_other_files_are_no_pruned_models(small, tmp_path):
     np.savez(file, metadata=np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(fp.InvalidForestError, match="not a file written by forestprune"):
         fp.PrunedForest.load(file)
+
+
+@pytest.mark.parametrize(("n_classes", "scoring"), [(2, None), (3, "accuracy")])
+def test_a_classifier_tells_its_figures(n_classes, scoring):
+    X, y = make_classification(
+        300, 5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0
+    )
+    model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X[:200], y[:200])
+    rows = {"X_val": X[200:], "y_val": y[200:]}
+    small = fp.prune(model, X[:200], y[:200], max_nodes=30, scoring=scoring, **rows)
+    right = np.mean(small.predict(X[200:]) == y[200:])
+    full = log_loss(y[200:], model.predict_proba(X[200:]))
+    score = "D squared" if scoring is None else scoring
+    for shown in (repr(small), small._repr_html_()):
+        assert score in shown
+        assert "RMSE" not in shown
+        assert f"{full:.4g}" in shown
+        assert f"{right:.4g}" in shown
+    assert f"validation {score} {small.validation.score:.4f} ± " in repr(small)
+    # What was chosen by is not told twice.
+    assert repr(small).count("accuracy") == 1
+    assert ">AUC</th>" in small._repr_html_()

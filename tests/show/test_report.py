@@ -94,7 +94,7 @@ def test_errors_are_told_in_the_units_of_y(tmp_path, path, data):
         assert f"{name} {before:.4g} → {after:.4g}" in Page(text).text
     chart = data_in(text)["path"]
     assert [chart["full"]["rmse"], chart["full"]["mae"]] == pytest.approx(full)
-    assert chart["units_further"]
+    assert chart["figures_further"]
     for place in (0, 7, len(path) - 1):
         point = chart["points"][place]
         expected = in_units(path[place], X_test, y_test, weights)
@@ -130,9 +130,9 @@ def test_errors_on_the_rows_of_the_path_are_told_in_units_too(path, data):
     _, _, X_val, y_val, *_ = data
     summary = summarise(path, 10, About())
     expected = in_units(path[10], X_val, y_val)
-    told = summary["error"]["units"]["small"]
+    told = summary["error"]["figures"]["small"]
     assert [told["rmse"], told["mae"]] == pytest.approx(expected)
-    assert not summary["path"]["units_further"]
+    assert not summary["path"]["figures_further"]
     variance = np.var(y_val)
     assert told["rmse"] ** 2 / variance == pytest.approx(1 - path.validation.scores[10])
 
@@ -355,7 +355,7 @@ def test_every_leaf_is_drawn_with_what_it_adds(tmp_path, path):
     told = [float(re.match(r"adds (\S+);", leaf["full"])[1]) for leaf in leaves]
     assert sorted(told) == pytest.approx(sorted(adds.tolist()))
     shown = Page(written(tmp_path, path, small)).text
-    assert all(leaf["text"] in shown for leaf in leaves)
+    assert all(line in shown for leaf in leaves for line in leaf["lines"])
     assert small.to_text(digits=4).splitlines()[0] in shown
 
 

@@ -1,6 +1,8 @@
 """The code that a report shows loads the model that was pruned."""
 
 import joblib
+import lightgbm
+import numpy as np
 import pandas as pd
 import pytest
 import xgboost
@@ -46,6 +48,21 @@ def test_boosters_are_loaded_as_boosters(library, data, tmp_path, monkeypatch):
     lines = told["code"].splitlines()
     exec("\n".join([*lines[:-1], f"said = {lines[-1]}"]), found)
     assert found["said"] == pytest.approx(small.predict(X), rel=1e-5, abs=1e-5)
+
+
+def test_a_booster_says_what_its_probabilities_are_of(data, tmp_path, monkeypatch):
+    X, y, *_ = data
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1)
+    small = fp.prune(model.fit(X, np.where(y > 0, "high", "low")), X, None, max_nodes=20)
+    registry.save_model(small.to_native(), tmp_path / "small.txt")
+    monkeypatch.chdir(tmp_path)
+    told = how_to_load(small, tmp_path / "small.txt")
+    *lines, last = told["code"].splitlines()
+    assert lines[-1] == "# what comes: the probability of 'low'"
+    found = {"X": X}
+    exec("\n".join([*lines, f"said = {last}"]), found)
+    assert found["said"] == pytest.approx(small.predict_proba(X)[:, 1])
+    assert "what comes" not in how_to_load(small, tmp_path / "small.joblib")["code"]
 
 
 @pytest.mark.parametrize("as_booster", [False, True])

@@ -264,7 +264,7 @@ def test_what_the_sum_stands_for_is_said():
     forest = built([], base=[2.5])
     origin = fp.Origin("sklearn", "HistGradientBoostingRegressor", link="log")
     assert to_text(replace(forest, origin=origin)).startswith(
-        "Prediction of the log of the mean of y = 2.5"
+        "Log of the mean of y = 2.5.\nThe prediction is exp(sum). No tree"
     )
 
 

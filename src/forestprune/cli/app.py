@@ -96,6 +96,7 @@ _add(
     "forest.joblib rows.csv --target price --trust --max-trees 10 --max-nodes 100 --out "
     "small.joblib",
     "model.json rows.csv --target price --max-nodes 100 --out tiny.json --report tiny.html",
+    "classifier.json rows.csv --target kind --scoring roc_auc --tolerance 0.01 --out labels.json",
     "poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
 )
 _add(

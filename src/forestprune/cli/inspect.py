@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Reading = Literal["text", "formula"]
 
+_MOST_CLASSES = 30
+"""How many classes are named."""
+
 
 def inspect(
     model: ModelFile,
@@ -40,9 +43,11 @@ def inspect(
 
         from forestprune.cli.models import read_source
         from forestprune.cli.summary import bars
-        from forestprune.text import constraints_in_words
+        from forestprune.text import constraints_in_words, meaning
+        from forestprune.text.meaning import capitalised
 
         source = read_source(model, trust=trust)
+        origin = source.forest.origin
         document = _describe(model, source)
         shown: list[Any] = [_table(document, constraints_in_words(source.forest))]
         if document["depths"]:
@@ -50,14 +55,19 @@ def inspect(
         if read_as is not None:
             document[read_as] = shown = _written_down(source.forest, read_as)
             if len(shown) > 1:
-                shown = [f"# Output {number}\n{part}\n" for number, part in enumerate(shown)]
+                names = [capitalised(meaning(origin).named(k)) for k in range(len(shown))]
+                told = zip(names, shown, strict=True)
+                shown = [f"# {name}\n{part}\n" for name, part in told]
     output.result(document, *shown)
 
 
 def _written_down(forest: "Forest", read_as: Reading) -> list[str]:
-    """Return the model in words or as an expression, once for each output."""
+    """Return the model in words or as an expression, for each output unless words are of all."""
     from forestprune.text import to_formula, to_text
+    from forestprune.text.additive import is_read_whole
 
+    if read_as == "text" and is_read_whole(forest):
+        return [to_text(forest)]
     write = to_text if read_as == "text" else to_formula
     return [write(forest, output=number) for number in range(forest.n_outputs)]
 
@@ -82,11 +92,15 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
 def _table(document: dict[str, Any], constraints: str) -> "Table":
     from rich.table import Table
 
+    from forestprune.forest.frames import listed
+
     lines = {
         "model": document["model"],
         "class": f"{document['class']} ({document['library'] or 'forestprune'})",
         "pipeline": ", ".join(document["pipeline"]),
         "predicts": document["predicts"],
+        "classes": listed(document["classes"], _MOST_CLASSES) if document["classes"] else "",
+        "trained for": _trained_for(document),
         "outputs": f"{document['outputs']:,}" if document["outputs"] > 1 else "",
         "constraints": constraints,
         "trees": f"{document['trees']:,}",
@@ -102,3 +116,12 @@ def _table(document: dict[str, Any], constraints: str) -> "Table":
         if entry:
             table.add_row(name, entry)
     return table
+
+
+def _trained_for(document: dict[str, Any]) -> str:
+    """Return the loss that a model was trained for, and its link if it has one."""
+    objective, link = document["objective"], document["link"]
+    if objective in (None, "unknown"):
+        return "" if link == "identity" else f"a loss with the link {link}"
+    words = objective.replace("_", " ")
+    return words if link == "identity" else f"{words}, link {link}"

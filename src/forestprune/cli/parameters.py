@@ -127,8 +127,8 @@ class Data:
         list[str] | None,
         _data(
             "COLUMN",
-            "Column to predict; once for each output. Not for models whose trees add up to "
-            "something else, such as a log.",
+            "Column to predict: numbers, or labels as the model has them; once for each output. "
+            "Not for models whose loss is not known here, such as rankers.",
         ),
     ] = None
     no_target: Annotated[
@@ -273,9 +273,12 @@ class How:
         """How many points a path has."""
         return int(default("n_alphas")) if self.n_alphas is None else self.n_alphas
 
-    def options(self, seed: int | None, division: Division) -> Options:
+    def options(self, data: Data, division: Division) -> Options:
         """Return the options; refuse what does not go together, or would change nothing."""
-        given = {name: value for name, value in vars(self).items() if value not in (None, [])}
+        seed, given = (
+            data.seed,
+            {name: value for name, value in vars(self).items() if value not in (None, [])},
+        )
         given.pop("n_alphas", None)
         if self.n_jobs == 0:
             raise WrongCallError("--jobs must be a whole number other than 0, got 0.")
@@ -285,7 +288,10 @@ class How:
             [given["shrinkage"]] = self.shrinkage
         if self.scoring is not None and not division:
             raise WrongCallError("--scoring needs rows to choose by: leave --holdout 0 out.")
+        if self.scoring is not None and data.no_target:
+            raise WrongCallError("--scoring needs a --target: leave --no-target out.")
         try:
+            _check_scoring(self.scoring)
             options = Options.of(given | {"random_state": seed or 0})
         except OptionError as error:
             raise WrongCallError(error.rendered(flag)) from error
@@ -317,6 +323,13 @@ class Printing:
     def output(self) -> Output:
         """Return where to print."""
         return Output(as_json=self.json, quiet=self.quiet)
+
+
+def _check_scoring(scoring: str | None) -> None:
+    if scoring is not None:
+        from forestprune.select.scoring import check_scoring
+
+        check_scoring(scoring)
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:

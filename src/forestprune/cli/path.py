@@ -17,12 +17,9 @@ _HEADINGS = {
     "max_depth": "depth",
     "r_squared": "R² held out",
     "d_squared": "D² held out",
-    "log_loss": "log-loss",
-    "balanced_accuracy": "bal. accuracy",
-    "roc_auc": "AUC",
     "standard_error": "std. error",
-    "rmse": "RMSE",
-    "mae": "MAE",
+    "accuracy": "acc.",
+    "balanced_accuracy": "bal. acc.",
 }
 """Of columns that are called something else in the table for people."""
 
@@ -47,13 +44,13 @@ def path(
 ) -> None:
     """Show the trade-off: models from a constant to the full one, what each costs and gains.
 
-    The loss is 1 - R squared on the rows to prune with, which is no measure of how a model does on
-    others.
+    The loss is that on the rows to prune with, over the loss of the best constant: 1 - R squared
+    for squared error. It is no measure of how a model does on others.
     """
     output = printing.output()
     with output.working():
         division = data_options.division()
-        options = how.options(data_options.seed, division)
+        options = how.options(data_options, division)
         if max_trees is not None and options.polish != "subset":
             raise WrongCallError(
                 "--max-trees needs --polish subset: it is how many trees that picks."
@@ -67,7 +64,8 @@ def path(
 
         from forestprune import api
         from forestprune.cli import models, work
-        from forestprune.cli.summary import doubt, size_of
+        from forestprune.cli.summary import doubt, explained, size_of, unknown
+        from forestprune.select.figures import column_name
 
         written = [each for each in (csv, save) if each is not None]
         for each, ending in ((csv, ".csv"), (save, ".npz")):
@@ -93,8 +91,14 @@ def path(
             **vars(options),
         )
         validation = found.validation
-        score = None if validation is None else validation.full
-        output.note(doubt(task, score))
+        scores: dict[str, float | None] = unknown(task)
+        if validation is not None:
+            scores |= {column_name(validation.name): validation.full}
+            scores |= dict(validation.full_metrics)
+        rows, scored = task.held_out, None if validation is None else validation.full
+        if rows is not None and options.scoring is not None:
+            scored = explained(task, rows)
+        output.note(doubt(task, scored))
         points = _points(found)
         for each in written:
             models.check_new_file(each, force=printing.force)  # it may exist by now
@@ -109,12 +113,7 @@ def path(
             "rows_held_out": task.n_held_out,
             "held_out_from": str(division) if division else None,
             "of_target": validation is None or validation.of_target,
-            "full": size_of(source.forest)
-            | {
-                "r_squared": score,
-                "rmse": None if validation is None else validation.full_rmse,
-                "mae": None if validation is None else validation.full_mae,
-            },
+            "full": size_of(source.forest) | scores,
             "points": points,
         }
         shown = [_table(document), *(f"written to {each}" for each in written)]
@@ -141,11 +140,16 @@ def _write_csv(file: Path, points: list[dict[str, Any]]) -> None:
 def _table(document: dict[str, Any]) -> "Table":
     from rich.table import Table
 
-    points = document["points"]
+    from forestprune.select.figures import LABELS, OF_CLASSES
+
+    points, headings = document["points"], LABELS | _HEADINGS
     table = Table(box=None, pad_edge=False)
-    shown = [name for name in points[0] if name != "objective"]
+    hidden = {"objective"}
+    if any(name in points[0] for name in OF_CLASSES):
+        hidden |= {"loss", "max_depth"}  # a terminal is not wide enough for all
+    shown = [name for name in points[0] if name not in hidden]
     for name in shown:
-        heading = _HEADINGS.get(name, name)
+        heading = headings.get(name, name)
         if name in ("r_squared", "d_squared") and not document["of_target"]:
             heading = f"{heading[:2]} of the model's own prediction, held out"
         table.add_column(heading, justify="right")

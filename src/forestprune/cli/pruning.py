@@ -36,7 +36,7 @@ class Asked:
     @cached_property
     def options(self) -> Options:
         """How to prune; what does not go together is refused."""
-        options = self.how.options(self.data.seed, self.division)
+        options = self.how.options(self.data, self.division)
         self.size.check(self.division, options)
         return options
 
@@ -58,6 +58,7 @@ def make_small(
     files, size, options = asked.files, asked.size, asked.options
     from forestprune.cli import models, summary, work
     from forestprune.cli.report_page import check_report, write_report
+    from forestprune.select.figures import column_name
 
     if out is not None:
         models.check_new_file(out, force=force)
@@ -86,7 +87,8 @@ def make_small(
     }
     document["full"]["bytes"] = files.model.stat().st_size
     document["small"]["bytes"] = small.n_bytes if out is None else out.stat().st_size
-    output.warn(summary.doubt(task, document["full"]["r_squared"]))
+    score = document["full"][column_name(document["score"])]
+    output.warn(summary.doubt(task, score))
     if size.alpha is not None and not small.n_trees:
         output.warn(f"no tree is left at --alpha {size.alpha:g}: a smaller one keeps more.")
     if page is not None:
@@ -109,7 +111,9 @@ def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", in
     from forestprune.select.budget import Budget
     from forestprune.select.choose import Wanted, choose
 
-    size, rows = asked.size, work.rows
+    size, rows, options = asked.size, work.rows, asked.options
+    if size.alpha is not None:
+        options = replace(options, scoring=None)  # it scores what comes of it, and chooses nothing
     wanted = Wanted(
         alpha=size.alpha,
         budget=Budget(max_nodes=size.max_nodes, max_trees=size.max_trees, max_bytes=size.max_bytes),
@@ -129,7 +133,7 @@ def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", in
             wanted,
             # With a given alpha there is nothing to choose: rows that are held out only score.
             _held_out(work) if size.alpha is None else None,
-            asked.options,
+            options,
         )
     except OutOfReachError as error:
         caution = f" {work.caution}" if work.caution and size.tolerance is not None else ""
@@ -154,7 +158,7 @@ def _surroundings(path: "PruningPath", work: Work, asked: Asked) -> tuple["Pruni
         n_alphas=asked.how.points,
         max_depth=asked.size.max_depth,
         max_trees=asked.size.max_trees,
-        **vars(asked.options),
+        **vars(replace(asked.options, scoring=None)),
     )
     [point] = path.points
     points = sorted((*around.points, point), key=lambda each: -each.alpha)
@@ -164,4 +168,4 @@ def _surroundings(path: "PruningPath", work: Work, asked: Asked) -> tuple["Pruni
     if held_out is None:
         return joined, place
     rows = held_out.routed(path.source, asked.options.n_jobs)
-    return replace(joined, validation=validate(rows, joined.points)), place
+    return replace(joined, validation=validate(rows, joined.points, asked.options.scoring)), place

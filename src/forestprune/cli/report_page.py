@@ -46,7 +46,8 @@ def write_report(
     from forestprune.show.report.write import write_page
 
     model, point = asked.files.model, path.points[place]
-    shown = work.rows if work.held_out is None else work.held_out
+    # Of rows to prune with the features of some may be all that is left.
+    shown = work.rows.some() if work.held_out is None else work.held_out
     rows, chosen = f"{len(work.rows):,}", "by which it was chosen"
     if work.held_out is not None:
         rows += f", and {work.n_held_out:,} others: {work.division}"

@@ -11,20 +11,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from forestprune.forest.forest import Forest
-    from forestprune.loss import Measured
     from forestprune.options import Options
     from forestprune.select.pruned import PrunedForest
     from forestprune.select.routed import RoutedRows
+    from forestprune.select.scoring import Scoring
     from forestprune.tables.rows import Rows
 
 _MOST_BARS = 20
 _LONGEST_BAR = 40
 
 _ENOUGH = 100
-"""Rows from which on R squared says something of others."""
-
-_OF_CLASSES = ("accuracy", "balanced_accuracy", "log_loss", "roc_auc")
-"""Figures of classifiers."""
+"""Rows from which on a score says something of others."""
 
 _MUCH_LESS = 0.5
 """How much less of its error than elsewhere a model has where it was trained, at least."""
@@ -37,13 +34,16 @@ def size_of(forest: "Forest") -> dict[str, Any]:
 
 def origin_of(forest: "Forest") -> dict[str, Any]:
     """Return what kind of model a forest came from, and what it predicts."""
-    from forestprune.text import constraints
+    from forestprune.text import constraints, meaning
 
     origin = forest.origin
     return {
         "library": None if origin is None else origin.library,
         "class": "Forest" if origin is None else origin.model_class,
-        "predicts": "y" if origin is None else origin.predicts,
+        "predicts": meaning(origin).total,
+        "objective": None if origin is None else origin.objective,
+        "link": "identity" if origin is None else origin.link,
+        "classes": None if origin is None else list(origin.classes) or None,
         "outputs": forest.n_outputs,
         **constraints(forest),
     }
@@ -83,7 +83,7 @@ def bars(histogram: list[dict[str, int]]) -> list[str]:
 
 def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str, Any]:
     """Return what came of pruning."""
-    full, pruned = scores(work, small)
+    full, pruned = scores(work, small, options.scoring)
     shrinkage = options.shrinkages[0] if options.new_values else None
     return {
         **origin_of(work.source.forest),
@@ -91,6 +91,7 @@ def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str,
         "rows": len(work.rows),
         "rows_held_out": work.n_held_out,
         "held_out_from": str(work.division) if work.division else None,
+        "score": score_of(work),
         "full": size_of(work.source.forest) | full,
         "small": size_of(small.forest) | pruned,
         "alpha": small.alpha,
@@ -99,57 +100,85 @@ def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str,
     }
 
 
-Scores = dict[str, float | str | None]
+Scores = dict[str, float | None]
 
 
-def scores(work: Work, small: "PrunedForest") -> tuple[Scores, Scores]:
+def scores(work: Work, small: "PrunedForest", scoring: "Scoring" = None) -> tuple[Scores, Scores]:
     """Return how the full and the small model do on the rows held out; None if there are none.
 
-    Without a target the full model is right by definition, and no error is in units of it.
+    The share of the loss that is explained comes first, then what `scoring` says, if it is given.
+    Without a target the full model is right by definition, and there are no other figures.
     """
+    from forestprune.select.figures import column_name
+    from forestprune.select.scoring import judge_for
+
     rows = work.held_out
-    unknown: Scores = dict.fromkeys(("r_squared", "rmse", "mae"))
-    if rows is None or len(rows) < 2:  # of one row there is no R squared
-        return unknown, dict(unknown)
+    if rows is None or len(rows) < 2:  # of one row nothing is explained
+        return unknown(work), unknown(work)
     routed = _routed(work, rows)
+    judges = [judge_for(routed, asked) for asked in dict.fromkeys((None, scoring))]
     found = []
     for raw in (routed.full, _by_output(small.decision_function(rows.X))):
-        measured = measure(routed, raw)
-        known: Scores = {"r_squared": measured.score, "score": _score_name(routed)}
-        if work.targets:
-            known |= measured.metrics
-        found.append(unknown | known)
+        judged = [judge.judge(raw) for judge in judges]
+        told = zip(judges, judged, strict=True)
+        known: Scores = {column_name(judge.name): each.score for judge, each in told}
+        found.append(unknown(work) | known | (dict(judged[0].metrics) if work.targets else {}))
     return found[0], found[1]
 
 
+def unknown(work: Work) -> Scores:
+    """Return the score and the other figures of such a model by name, all unknown."""
+    from forestprune.select.figures import IN_UNITS, OF_CLASSES, column_name
+
+    origin = work.source.forest.origin
+    figures = OF_CLASSES if origin is not None and origin.classes else IN_UNITS
+    return dict.fromkeys((column_name(score_of(work)), *figures))
+
+
+def score_of(work: Work) -> str:
+    """Return what the share of the loss that is explained is called."""
+    from forestprune.loss import loss_for
+    from forestprune.select.figures import share_explained
+
+    origin = work.source.forest.origin
+    return share_explained(loss_for(origin, labelled=bool(work.targets)), origin)
+
+
 def doubt(work: Work, full_score: float | None) -> str | None:
-    """Return what to say of a model that does strangely on the rows held out."""
+    """Return what to say of a model that does strangely on the rows held out.
+
+    `full_score` is the share of the loss that it explains there, None if that is not known.
+    """
     if full_score is None or not work.targets:
         return None
+    name, origin = score_of(work), work.source.forest.origin
     if full_score < 0.0:
+        sure = " If so, it is too sure of itself." if origin is not None and origin.classes else ""
         return (
-            f"the model itself does worse than a constant on the rows held out (R squared "
+            f"the model itself does worse than a constant on the rows held out ({name} "
             f"{full_score:.4g}): does --target name the column that it was trained to predict?"
+            f"{sure}"
         )
     if work.division.file is None or work.n_held_out < _ENOUGH:
         return None
-    here = _score_of_some(work)
+    here = explained(work, work.rows.some())
     if here is not None and 1.0 - full_score < _MUCH_LESS * (1.0 - here):
         return (
-            f"the model does far better on the rows held out (R squared {full_score:.4g}) than on "
+            f"the model does far better on the rows held out ({name} {full_score:.4g}) than on "
             f"those to prune with ({here:.4g}): were the former, not the latter, its training rows?"
         )
     return None
 
 
-def _score_of_some(work: Work) -> float | None:
-    """Return R squared of the full model on some of the rows to prune with, if they tell."""
-    rows = work.rows.some()
+def explained(work: Work, rows: "Rows") -> float | None:
+    """Return the share of the loss that the full model explains on some rows, if they tell."""
     weighed = rows.weight is None or bool(rows.weight.any())
-    if rows.y is None or len(rows) < _ENOUGH or not weighed or not rows.y.std():
+    if rows.y is None or len(rows) < _ENOUGH or not weighed or bool((rows.y == rows.y[0]).all()):
         return None
+    from forestprune.select.scoring import judge_for
+
     routed = _routed(work, rows)
-    return measure(routed, routed.full).score
+    return judge_for(routed, None).judge(routed.full).score
 
 
 def _routed(work: Work, rows: "Rows") -> "RoutedRows":
@@ -158,24 +187,15 @@ def _routed(work: Work, rows: "Rows") -> "RoutedRows":
     return RoutedRows.of(work.source, rows.X, rows.y, rows.weight)
 
 
-def _score_name(rows: "RoutedRows") -> str:
-    return "R squared" if rows.loss.quadratic and not rows.is_classes else "D squared"
-
-
 def _by_output(raw: Any) -> Any:
     return np.atleast_2d(np.asarray(raw, np.float64).T)
-
-
-def measure(rows: "RoutedRows", raw: Any) -> "Measured":
-    """Return how well raw predictions for some rows do."""
-    from forestprune.select.scoring import yardstick_for
-
-    return yardstick_for(rows).measure(raw)
 
 
 def table(document: dict[str, Any]) -> "Table":
     """Return what came of pruning, as a table for people."""
     from rich.table import Table
+
+    from forestprune.select.figures import IN_UNITS, LABELS, column_name
 
     full, small = document["full"], document["small"]
     result = Table(box=None, pad_edge=False)
@@ -183,23 +203,24 @@ def table(document: dict[str, Any]) -> "Table":
         result.add_column(heading, justify="right" if heading else "left")
     names = {"max_depth": "deepest tree", "bytes": "file, bytes"}
     endings = {Path(document[key]).suffix.lower() for key in ("model", "out") if key in document}
-    for key in ("trees", "nodes", "max_depth", "bytes"):
+    sizes = ("trees", "nodes", "max_depth", "bytes")
+    for key in sizes:
         name, ratio = names.get(key, key), f"{full[key] / small[key]:,.1f}" if small[key] else ""
         if key == "bytes" and len(endings) > 1:
             name, ratio = f"{name} (other formats)", ""
         result.add_row(name, f"{full[key]:,}", f"{small[key]:,}", ratio)
-    label = full.get("score") or "R squared"
-    label = label if document["target"] else f"{label} of the model's own prediction"
-    if full["r_squared"] is not None:
-        label = f"{label}, {document['rows_held_out']:,} rows held out"
-        result.add_row(label, f"{full['r_squared']:.4f}", f"{small['r_squared']:.4f}")
-        for key, after in small.items():
-            if key in ("rmse", "mae") and after is not None:
-                label = f"{key.upper()}, in units of the target"
-                result.add_row(label, f"{full[key]:.4g}", f"{after:.4g}")
-            elif key in _OF_CLASSES:
-                result.add_row(key.replace("_", " "), f"{full[key]:.4g}", f"{after:.4g}")
-    else:
+    score = document["score"]
+    label = score if document["target"] else f"{score} of the model's own prediction"
+    if full[column_name(score)] is None:
         pruned_with = f"{label}, rows it was pruned with"
         result.add_row(pruned_with, "not measured", f"{1.0 - document['loss']:.4f}")
+        return result
+    label = f"{label}, {document['rows_held_out']:,} rows held out"
+    for key, after in small.items():
+        if key in sizes or after is None:
+            continue
+        digits = ".4f" if key == column_name(score) else ".4g"
+        name = label if key == column_name(score) else LABELS.get(key, key)
+        name += ", in units of the target" if key in IN_UNITS else ""
+        result.add_row(name, f"{full[key]:{digits}}", f"{after:{digits}}")
     return result

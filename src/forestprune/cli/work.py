@@ -50,7 +50,7 @@ class Work:
 
     @property
     def caution(self) -> str | None:
-        """What to think of before R squared of the full model is believed, if anything.
+        """What to think of before the score of the full model is believed, if anything.
 
         A model is far better on rows that it was trained on than on any others.
         """
@@ -107,11 +107,14 @@ def check_tables(files: Files, data: Data) -> None:
 def prepare(source: "Source", files: Files, data: Data, division: Division) -> Work:
     """Read the rows for a model."""
     from forestprune.tables.features import Features
+    from forestprune.tables.labels import Labels
     from forestprune.tables.reader import Reader
     from forestprune.tables.rows import Shares
 
-    targets = _targets(source, data)
-    reader = Reader(Features.of(source), targets, data.weight, data.ignore or (), data.decimal)
+    targets, origin = _targets(source, data), source.forest.origin
+    labels = Labels(origin.classes) if origin is not None and origin.classes else None
+    ignored = data.ignore or ()
+    reader = Reader(Features.of(source), targets, data.weight, ignored, data.decimal, labels)
     parts = reader.read(
         files.data, Shares(division.share, division.seed) if division.share else None
     )
@@ -124,7 +127,7 @@ def prepare(source: "Source", files: Files, data: Data, division: Division) -> W
     if len(held_out) < 2 or (y is not None and bool((y == y[0]).all())):
         raise CommandError(
             f"The {len(held_out):,} rows to choose by do not differ in what is to be predicted, so "
-            "R squared cannot tell models apart: give others, or --holdout 0."
+            "no score can tell models apart: give others, or --holdout 0."
         )
     # Of one file, rows that are equal are equal by chance.
     repeated = 0 if division.file is None else held_out.among(rows)

@@ -290,8 +290,7 @@ class Forest(Shape):
         if self.tree_output.size:
             raise UnsupportedModelError(
                 f"{what} takes forests in which every tree adds to all outputs; in this one each "
-                f"tree adds to one of {self.n_outputs} outputs. Only prune(), predict() and "
-                "to_native() can use it so far."
+                f"tree adds to one of {self.n_outputs} outputs."
             )
 
     @property

@@ -124,6 +124,8 @@ class Origin:
             return "a margin whose sign tells the class"
         if self._is_score:
             return "a score of its own"
+        if self.link == "softmax":
+            return "the logs of the probabilities of classes, but for a constant"
         what = "the signed square root of y" if self.link == "signed_sqrt" else "y"
         if self.objective in ("quantile", "expectile"):
             level = self.objective_params.get("level")

@@ -35,9 +35,8 @@ def through_link(origin: "Origin | None", raw: Floats) -> Floats:
 def probabilities(origin: "Origin | None", raw: Floats) -> Floats:
     """Return the probability of each class, (m, n_classes), as the library's predict_proba does."""
     require_classes(origin, "Probabilities")
-    predicted = through_link(origin, raw)
-    if origin is not None and origin.link == "identity":
-        predicted = np.clip(predicted, 0.0, 1.0)  # which sums of distributions miss by rounding
+    # Sums of what trees add to probabilities are rounded, and scikit-learn refuses less than 0.
+    predicted = np.clip(through_link(origin, raw), 0.0, 1.0)
     return predicted if predicted.ndim == 2 else np.column_stack([1.0 - predicted, predicted])
 
 

@@ -3,28 +3,13 @@
 from html import escape
 from typing import TYPE_CHECKING
 
+from forestprune.select.figures import IN_UNITS, LABELS
 from forestprune.select.validation import ValidationScore
 
 if TYPE_CHECKING:
     from forestprune.select.pruned import PrunedForest
 
 _OWN = "of the model's own prediction"
-
-
-def short_name(score: str) -> str:
-    """Return what a score is called where there is little room."""
-    return {"R squared": "R²", "D squared": "D²"}.get(score, score)
-
-
-LABELS = {
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "log_loss": "log-loss",
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "roc_auc": "area under ROC",
-}
-"""What metrics are called where they are shown."""
 
 
 def score_words(found: ValidationScore | None) -> str:
@@ -36,7 +21,7 @@ def score_words(found: ValidationScore | None) -> str:
     if not found.of_target:
         return f"{words}, {found.n_rows:,} rows"
     words += f" (full {found.full_score:.4f})"
-    for name in ("rmse", "accuracy"):
+    for name in ("rmse", "accuracy", "log_loss"):
         if name in found.metrics and name != found.name:
             before, after = found.full_metrics[name], found.metrics[name]
             words += f", {LABELS[name]} {after:.4g} (full {before:.4g})"
@@ -62,11 +47,12 @@ def html_table(small: "PrunedForest") -> str:
         own = "" if found.of_target else f" {_OWN}"
         error = f"{found.score:.4f} ± {found.standard_error:.4f}"
         lines.append((f"{found.name}{own}", f"{found.full_score:.4f}", error, ""))
-        for name, after in found.metrics.items():
-            if name != found.name:
-                before = found.full_metrics[name]
-                lines.append((LABELS.get(name, name), f"{before:.4g}", f"{after:.4g}", ""))
-        units = ", RMSE and MAE in units of the target" if "rmse" in found.metrics else ""
+        for name, label in LABELS.items():
+            if name in found.metrics and name != found.name:
+                before, after = found.full_metrics[name], found.metrics[name]
+                lines.append((label, f"{before:.4g}", f"{after:.4g}", ""))
+        in_units = any(name in found.metrics for name in IN_UNITS)
+        units = ", RMSE and MAE in units of the target" if in_units else ""
         note = f"On {found.n_rows:,} validation rows; ± one standard error{units}."
     heading = "".join(
         f'<th style="text-align: {side}">{escape(text)}</th>'

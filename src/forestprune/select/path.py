@@ -17,6 +17,7 @@ from forestprune.interop.source import Source
 from forestprune.select.budget import Budget
 from forestprune.select.choice import choose_point
 from forestprune.select.ending import may_pay
+from forestprune.select.figures import column_name
 from forestprune.select.path_file import read_path, write_path
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.routed import RoutedRows
@@ -259,7 +260,7 @@ class PruningPath:
         }
         validation = self.validation
         if validation is not None:
-            columns[validation.name.lower().replace(" ", "_")] = validation.scores
+            columns[column_name(validation.name)] = validation.scores
             columns["standard_error"] = validation.standard_errors
             columns |= {n: column for n, column in validation.metrics.items() if n not in columns}
         return columns

@@ -188,6 +188,10 @@ class PrunedForest:
     def to_text(self, *, digits: int | None = 4, output: int | None = None) -> str:
         """Return the model in words: a constant, and what each tree adds to it, by conditions.
 
+        The first lines say what that sum is and how predictions follow from it: the log-odds of a
+        class, its probability, the log of the mean. Of several classes each tree is followed by its
+        own, or each leaf lists what it adds to all.
+
         The tree that matters most comes first; trees have their numbers in the original. Features
         are those that the trees see: in a pipeline, after its other steps. A name that is not a
         plain word is quoted as Python quotes strings; one that several columns share has the number
@@ -200,7 +204,7 @@ class PrunedForest:
             writes them exactly. A condition says "<" in place of "<=" if its threshold was
             rounded up, so that numbers as round as that still go the right way.
         output : int or None
-            Which output, counted from 0; needed if there are several.
+            Which output, counted from 0; needed if there are several, but not for classes.
 
         Examples
         --------
@@ -224,14 +228,19 @@ class PrunedForest:
         return to_text(self.forest, digits=digits, output=output, numbers=self.tree_numbers)
 
     def to_formula(self, *, digits: int | None = None, output: int | None = None) -> str:
-        """Return the model as a Python expression of its features that says what `predict` says.
+        """Return the model as a Python expression of its features: what its trees add up to.
+
+        That is what `predict` says or, for classifiers and models with a link, what
+        `decision_function` says; a comment names it, such as the log-odds of a class. Of several
+        classes each has a formula of its own, and none says more than how likely it is beside the
+        others.
 
         What a tree adds on average is in the constant; each term says what it adds beyond that:
         ``(-0.3 if age <= 40 else +1.2)``. Features are called by their names where these are
         Python identifiers; :func:`forestprune.text.identifiers` says how other names are made
         into some, and lists them, one for each column.
 
-        To reproduce `predict`, give numbers as they are, categories as their codes, which comments
+        To reproduce it, give numbers as they are, categories as their codes, which comments
         explain, and NaN for what is missing: ``small.forest.input.matrix(X)`` has them like that.
         NaN fails every comparison and so goes to "else", which is why some conditions are turned
         round.
@@ -239,10 +248,11 @@ class PrunedForest:
         Parameters
         ----------
         digits : int or None
-            None writes numbers exactly, so that the formula agrees with `predict` but for the
+            None writes numbers exactly, so that the formula agrees with the model but for the
             rounding of sums. Fewer digits are for reading.
         output : int or None
-            Which output, counted from 0; needed if there are several.
+            Which output, counted from 0, which for classifiers is the place of its class in
+            `classes_`; needed if there are several.
 
         Examples
         --------

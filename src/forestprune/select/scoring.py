@@ -21,6 +21,7 @@ from forestprune.forest.origin import Origin
 from forestprune.loss import Yardstick
 from forestprune.loss.metrics import error_of_mean
 from forestprune.select import influence
+from forestprune.select.figures import share_explained
 from forestprune.select.routed import RoutedRows
 
 Scoring = str | Callable[..., float] | None
@@ -80,7 +81,7 @@ class LossJudge(Judge):
     """Judges by the share of the loss that is explained."""
 
     def __init__(self, rows: RoutedRows) -> None:
-        self.name = "R squared" if rows.loss.quadratic and not rows.is_classes else "D squared"
+        self.name = share_explained(rows.loss, rows.origin)
         self._yardstick = yardstick_for(rows)
 
     def judge(self, raw: Floats) -> Judged:
@@ -236,6 +237,13 @@ def check_scoring(scoring: Any) -> None:
             f"'roc_auc' or 'neg_mean_absolute_error', or a function; got {escaped(repr(scoring))}. "
             "sklearn.metrics.get_scorer_names() lists them all."
         )
+
+
+def known_scorer(name: str) -> str | None:
+    """Return the name of a score if it is that of a scorer of scikit-learn's; else None."""
+    from sklearn.metrics import get_scorer_names
+
+    return name if name in get_scorer_names() else None
 
 
 def yardstick_for(rows: RoutedRows) -> Yardstick:

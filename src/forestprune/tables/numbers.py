@@ -14,7 +14,13 @@ _WORDS = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "fa
 
 
 class NotNumbersError(ValueError):
-    """A column has an entry that is not a number, in some row."""
+    """A column has an entry that is not a number, in some row.
+
+    `must` says what was required, and `hint`, if it is not empty, what to do.
+    """
+
+    must = "must be numbers"
+    hint = ""
 
     def __init__(self, row: int, entry: Any) -> None:
         super().__init__(f"{entry!r} in row {row}")

@@ -15,6 +15,7 @@ from forestprune.exceptions import TableError
 from forestprune.forest.frames import listed
 from forestprune.tables.features import Features, with_hints
 from forestprune.tables.files import Table
+from forestprune.tables.labels import Labels
 from forestprune.tables.matrices import GrowingMatrix, Parts
 from forestprune.tables.numbers import (
     NotNumbersError,
@@ -26,6 +27,9 @@ from forestprune.tables.optional import import_pandas, release_memory
 from forestprune.tables.rows import Rows, Shares
 
 _NO_CATEGORIES = " (the model knows no categories for it)"
+
+_Way = Callable[..., NDArray[Any]]
+"""From a column to numbers or labels."""
 
 _LONGEST_ENTRY = 80
 """Letters of a cell that an error shows."""
@@ -40,7 +44,8 @@ class Reader:
 
     `targets` are the columns to predict, none to prune towards the model's own predictions;
     `weight` is the column with the weights of rows, `ignored` are columns that are not features;
-    `decimal` is the decimal mark of CSV files.
+    `decimal` is the decimal mark of CSV files; `labels` are those of a classifier, whose target
+    holds them.
     """
 
     features: Features
@@ -48,6 +53,7 @@ class Reader:
     weight: str | None
     ignored: Sequence[str] = ()
     decimal: str = "."
+    labels: Labels | None = None
 
     @property
     def _others(self) -> list[str]:
@@ -62,6 +68,8 @@ class Reader:
         names = self.features.find(table, [*self._others, *self.ignored])
         _check_once(table, [*names, *self._others], self.ignored)
         numeric = self.features.dtype is not None and not self.features.any_categories
+        if self.labels is not None and self.labels.look_missing:
+            numeric = False  # words for missing values are the same for all columns of a batch
         read = self._read_numbers if numeric else self._read_frame
         return read(table, names, shares)
 
@@ -69,13 +77,15 @@ class Reader:
         """Return rows that are numbers only. They are never there twice, or as text."""
         matrix = GrowingMatrix(len(names), np.dtype(self.features.dtype))
         wanted, count = [*names, *self._others], len(names)
-        others: dict[str, list[NDArray[np.float64]]] = {name: [] for name in self._others}
+        others: dict[str, list[NDArray[Any]]] = {name: [] for name in self._others}
         reasons = [_NO_CATEGORIES] * count + [""] * len(others)
-        convert = partial(numbers_of_array, written=table.is_written, decimal=self.decimal)
+        how = {"written": table.is_written, "decimal": self.decimal}
+        numbers, labels = numbers_of_array, None if self.labels is None else self.labels.of_array
+        ways = [partial(way, **how) for way in self._ways(wanted, numbers, labels)]
         for batch in table.batches(wanted):
             columns = [
-                _numbers(convert, column, name, table.path, len(matrix), why)
-                for column, name, why in zip(batch.columns, wanted, reasons, strict=True)
+                _converted(way, column, name, table.path, len(matrix), why)
+                for way, column, name, why in zip(ways, batch.columns, wanted, reasons, strict=True)
             ]
             matrix.append(columns[:count])
             for parts, column in zip(others.values(), columns[count:], strict=True):
@@ -88,7 +98,7 @@ class Reader:
         self,
         path: Path,
         divide: Callable[[Parts], Sequence[Any]],
-        others: dict[str, NDArray[np.float64]],
+        others: dict[str, NDArray[Any]],
         n_rows: int,
         shares: Shares | None,
     ) -> list[Rows]:
@@ -116,10 +126,14 @@ class Reader:
             for j, known in self.features.categories.items()
             if known and all(isinstance(category, str) for category in known)
         }
+        if self.labels is not None and self.labels.are_texts:
+            texts |= dict.fromkeys(self.targets, self.labels.classes)
         frame = table.frame([*names, *self._others], texts, self.decimal)
+        labels = None if self.labels is None else self.labels.of_series
+        ways = self._ways(self._others, numbers_of_series, labels)
         others = {
-            name: _numbers(numbers_of_series, frame[name], name, table.path)
-            for name in self._others
+            name: _converted(way, frame[name], name, table.path)
+            for way, name in zip(ways, self._others, strict=True)
         }
         features = self._typed(frame, names, table.path)
         nameless = self.features.dtype is None and self.features.names is None
@@ -129,6 +143,11 @@ class Reader:
             return [part.to_numpy() for part in tables] if nameless else tables
 
         return self._rows(table.path, divide, others, len(frame), shares)
+
+    def _ways(self, names: Sequence[str], numbers: _Way, labels: _Way | None) -> list[_Way]:
+        """Return by which function each column is read: one for labels, another for the rest."""
+        targets = () if labels is None else self.targets
+        return [labels if labels and name in targets else numbers for name in names]
 
     def _typed(self, frame: Any, names: list[str], path: Path) -> Any:
         """Return features in which categories are marked as such, and all else are numbers."""
@@ -141,7 +160,7 @@ class Reader:
         columns = {
             name: _as_categories(frame[name], self.features.categories.get(j, ()))
             if j in categories
-            else _numbers(numbers_of_series, frame[name], name, path, 0, _NO_CATEGORIES)
+            else _converted(numbers_of_series, frame[name], name, path, 0, _NO_CATEGORIES)
             for j, name in enumerate(names)
         }
         return import_pandas().DataFrame(columns, copy=False)
@@ -209,30 +228,27 @@ def _check_seen(column: Any, known: Sequence[Any], path: Path) -> None:
     )
 
 
-def _taken(column: NDArray[np.float64] | None, part: NDArray[np.intp] | None) -> Any:
+def _taken(column: NDArray[Any] | None, part: NDArray[np.intp] | None) -> Any:
     return column if column is None or part is None else column[part]
 
 
-def _numbers(
-    convert: Callable[[Any], NDArray[np.float64]],
-    column: Any,
-    name: str,
-    path: Path,
-    start: int = 0,
-    why: str = "",
-) -> NDArray[np.float64]:
-    """Return a column as numbers; `start` rows came before."""
+def _converted(
+    convert: _Way, column: Any, name: str, path: Path, start: int = 0, why: str = ""
+) -> NDArray[Any]:
+    """Return a column as numbers or labels; `start` rows came before."""
     try:
         return convert(column)
     except NotNumbersError as error:
-        entry = error.entry
-        if len(entry) > _LONGEST_ENTRY:
-            entry = f"{entry[:_LONGEST_ENTRY]}..."
         raise TableError(
-            f"Column {name!r} of {path} must be numbers{why}, but has {entry!r} in row "
+            f"Column {name!r} of {path} {error.must}{why}, but has {_shown(error.entry)} in row "
             f"{start + error.row + 1:,}.",
-            _mark_meant(entry),
+            error.hint or _mark_meant(error.entry),
         ) from error
+
+
+def _shown(entry: str) -> str:
+    """Return an entry as an error quotes it."""
+    return repr(f"{entry[:_LONGEST_ENTRY]}..." if len(entry) > _LONGEST_ENTRY else entry)
 
 
 def _mark_meant(entry: str) -> str:
@@ -244,11 +260,13 @@ def _mark_meant(entry: str) -> str:
     return ""
 
 
-def _check_complete(numbers: NDArray[np.float64], name: str, path: Path) -> None:
-    """Refuse a target, or weights, in which a number is missing."""
-    bad = np.flatnonzero(~np.isfinite(numbers))
+def _check_complete(column: NDArray[Any], name: str, path: Path) -> None:
+    """Refuse a target, or weights, in which a number or a label is missing."""
+    texts = column.dtype == object
+    bad = np.flatnonzero([entry is None for entry in column] if texts else ~np.isfinite(column))
     if bad.size:
+        what = "label" if texts else "finite number"
         raise TableError(
-            f"Column {name!r} of {path} must have a finite number in each row, but {bad.size:,} "
+            f"Column {name!r} of {path} must have a {what} in each row, but {bad.size:,} "
             f"have none; the first is row {bad[0] + 1:,}. Remove these rows, or fill them."
         )

@@ -16,10 +16,10 @@ SOME = 2_000
 
 @dataclass
 class Rows:
-    """Rows as `prune` takes them."""
+    """Rows as `prune` takes them; `y` are numbers, or labels of classes."""
 
     X: Any
-    y: NDArray[np.float64] | None
+    y: NDArray[Any] | None
     weight: NDArray[np.float64] | None
 
     def __post_init__(self) -> None:

@@ -9,47 +9,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest.category_sets import unpack_categories
+from forestprune.forest.cutting import sum_of_roots
 from forestprune.forest.forest import Forest
+from forestprune.forest.frames import listed
 
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """One output of a forest, with the values of roots moved into the constant.
+    """A forest, or one output of it, with the values of roots moved into the constants.
 
     Attributes
     ----------
-    constant : float
-        What is predicted if no tree adds anything.
-    contributions : float64 array of shape (n_nodes,)
+    constants : float64 array of shape (n_read,)
+        What is predicted if no tree adds anything, for each output that is read.
+    contributions : float64 array of shape (n_nodes,), or (n_nodes, n_read)
         What its tree adds to a row that ends in a node, weight of the tree included; 0 at roots.
+        The latter if trees add to several of the outputs that are read.
     shares : float64 array of shape (n_nodes,)
         Share of the training rows, by weight, that pass a node; NaN if that is not known.
     order : tuple of int
-        The trees by importance: how much what they add varies over the training rows.
+        The trees by importance: how much what they add varies over the training rows. If one output
+        is read, only those that add to it.
+    outputs : tuple of int
+        The outputs that are read.
     """
 
-    constant: float
+    constants: NDArray[np.float64]
     contributions: NDArray[np.float64]
     shares: NDArray[np.float64]
     order: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def constant(self) -> float:
+        """What is predicted if no tree adds anything, where one output is read."""
+        return float(self.constants[0])
 
     @classmethod
     def of(cls, forest: Forest, output: int | None = None) -> "Additive":
-        """Read one output of `forest`; None if there is only one."""
-        forest.require_joint_outputs("Text, or a drawing,")
-        _check_output(forest, output)
-        value, base = forest.value[:, output or 0], forest.base[output or 0]
+        """Read one output of `forest`; None if there is only one, or for all classes at once."""
+        whole = output is None and is_read_whole(forest)
+        if not whole:
+            check_output(forest, output)
+        outputs = tuple(range(forest.n_outputs)) if whole else (output or 0,)
+        by_tree = bool(forest.tree_output.size)
+        columns = [0] if by_tree else list(outputs)
+        value = forest.value[:, columns] if forest.n_nodes else np.zeros((0, len(columns)))
         tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.offsets))
         roots = forest.offsets[:-1]
-        contributions = forest.scale[tree] * (value - value[roots][tree])
+        contributions = forest.scale[tree, np.newaxis] * (value - value[roots][tree])
         total = forest.cover[roots][tree]
         unknown = np.full(forest.n_nodes, np.nan)
         shares = np.divide(forest.cover, total, out=unknown, where=total > 0)
         spread = np.zeros(forest.n_trees)
-        np.add.at(spread, tree, forest.cover * contributions**2 * (forest.left < 0))
+        squares = (contributions**2).sum(axis=1)
+        np.add.at(spread, tree, forest.cover * squares * (forest.left < 0))
         order = np.argsort(-spread, kind="stable")
-        constant = float(base + forest.scale @ value[roots])
-        return cls(constant, contributions, shares, tuple(order.tolist()))
+        if by_tree and not whole:
+            order = order[forest.tree_output[order] == outputs[0]]
+        constants = forest.base + sum_of_roots(forest, np.ones(forest.n_trees, np.bool_))
+        return cls(
+            constants[list(outputs)],
+            contributions if len(columns) > 1 else contributions[:, 0],
+            shares,
+            tuple(order.tolist()),
+            outputs,
+        )
+
+
+def is_read_whole(forest: Forest) -> bool:
+    """Tell whether all outputs of a forest are read together: those of classes are."""
+    return forest.n_outputs > 1 and forest.origin is not None and bool(forest.origin.classes)
 
 
 @dataclass(frozen=True)
@@ -118,10 +148,13 @@ def percent(share: float) -> str:
     return "<1 %" if 0.0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
-def _check_output(forest: Forest, output: int | None) -> None:
+def check_output(forest: Forest, output: int | None) -> None:
+    """Refuse a number of no output, or none where there are several."""
     if output is None and forest.n_outputs > 1:
+        classes = () if forest.origin is None else forest.origin.classes
+        whose = f", of the classes {listed(classes)}" if is_read_whole(forest) else ""
         raise ValueError(
-            f"This forest predicts {forest.n_outputs} outputs; say which one is meant, with "
+            f"This forest predicts {forest.n_outputs} outputs{whose}; say which one is meant, with "
             f"output=0 to output={forest.n_outputs - 1}."
         )
     if output is not None and not (

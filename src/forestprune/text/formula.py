@@ -6,7 +6,8 @@ import numpy as np
 
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count
-from forestprune.text.additive import Additive, Condition
+from forestprune.text.additive import Additive, Condition, check_output
+from forestprune.text.meaning import capitalised, meaning
 from forestprune.text.names import column_names, identifiers
 from forestprune.text.rounding import Rounding
 
@@ -32,12 +33,15 @@ def to_formula(forest: Forest, *, digits: int | None = None, output: int | None 
             f"{forest.n_trees:,} of depth {forest.max_depth}. Prune it with max_trees= or "
             "max_depth=, or call predict()."
         )
-    view = Additive.of(forest, output)
+    check_output(forest, output)
+    view = Additive.of(forest, output or 0)
     formula = _Formula(forest, view, Rounding(forest, digits))
     constant = formula.rounding.plain(view.constant)
-    if not forest.n_trees:
+    if not view.order:
         return constant
-    lines = ["(", *formula.renamed(), *formula.categories(), f"    {constant}"]
+    what = meaning(forest.origin).of_output(output or 0)
+    said = [] if what == "y" else comment(capitalised(what), indent=4)
+    lines = ["(", *said, *formula.renamed(), *formula.categories(), f"    {constant}"]
     for tree in view.order:
         root = int(forest.offsets[tree])
         lines.append(f"    + {formula.expression(root, root, 4)}")

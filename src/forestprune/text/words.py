@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count
 from forestprune.text.additive import Additive, Condition, category_labels, percent, takes_missing
+from forestprune.text.meaning import capitalised, meaning
 from forestprune.text.names import spoken_names
 from forestprune.text.rounding import Rounding
 
@@ -31,7 +32,7 @@ def to_text(
         To how many digits numbers are rounded; whole numbers are not rounded further, and
         thresholds of a feature only as far as they stay different. None writes them exactly.
     output : int or None
-        Which output, if there are several.
+        Which output, if there are several; None for all classes of a classifier.
     numbers : sequence of int, or None
         The numbers of the trees; by default their places in the forest.
     """
@@ -39,27 +40,44 @@ def to_text(
     words = _Words(forest, Additive.of(forest, output), Rounding(forest, digits))
     lines = words.opening()
     for tree in words.view.order:
-        lines += ["", f"Tree {tree if numbers is None else numbers[tree]}", *words.tree(tree)]
+        number = tree if numbers is None else numbers[tree]
+        lines += ["", f"Tree {number}{words.adds_to(tree)}", *words.tree(tree)]
     return "\n".join(lines)
 
 
 class _Words:
     def __init__(self, forest: Forest, view: Additive, rounding: Rounding) -> None:
         self.forest, self.view, self.rounding = forest, view, rounding
-        self.names = spoken_names(forest)
+        self.names, self.meaning = spoken_names(forest), meaning(forest.origin)
         self.missing_sentence, self.missing_meets = _missing_rule(forest)
 
     def opening(self) -> list[str]:
-        forest, origin = self.forest, self.forest.origin
-        what = "Prediction"
-        if origin is not None and not forest.adds_up_to_y:
-            what += f" of {origin.predicts}"
-        constant = self.rounding.plain(self.view.constant)
-        if not forest.n_trees:
-            return [f"{what} = {constant}. No tree is left."]
-        trees = "one tree adds" if forest.n_trees == 1 else f"each of {forest.n_trees:,} trees adds"
+        predicted = [f"{self.meaning.prediction}."] if self.meaning.prediction else []
+        if not self.view.order:
+            [*first, last] = [*self._sums(), *predicted]
+            return [*first, f"{last.rstrip('.')}. No tree is left."]
         notes = f"In brackets: share of the training rows.{self.rounding.in_words}"
-        return [f"{what} = {constant} + what {trees}.", notes, *self.missing_sentence]
+        return [*self._sums(), *predicted, notes, *self.missing_sentence]
+
+    def _sums(self) -> list[str]:
+        """Return what is added up: on one line, or on one for each of several classes."""
+        view, own = self.view, self.forest.tree_output
+        constants = [self.rounding.plain(float(constant)) for constant in view.constants]
+        if len(constants) == 1:
+            total = self.meaning.of_output(view.outputs[0])
+            what = "Prediction" if total == "y" else capitalised(total)
+            return [f"{what} = {constants[0]}{_added_by(len(view.order))}."]
+        lines = [f"{capitalised(self.meaning.total)}:"]
+        for output, constant in zip(view.outputs, constants, strict=True):
+            count = int(np.count_nonzero(own == output)) if own.size else len(view.order)
+            lines.append(f"  {self.meaning.named(output)} = {constant}{_added_by(count)}")
+        return lines
+
+    def adds_to(self, tree: int) -> str:
+        """Return to which class a tree adds, if there are several that have trees of their own."""
+        if len(self.view.outputs) == 1 or not self.forest.tree_output.size:
+            return ""
+        return f", for {self.meaning.named(int(self.forest.tree_output[tree]))}"
 
     def tree(self, tree: int) -> list[str]:
         start, left_child = int(self.forest.offsets[tree]), self.forest.left
@@ -77,7 +95,8 @@ class _Words:
                 indent, depth = indent + "  ", depth + 1
             left = start + int(left_child[node])
             condition = self._condition(node)
-            if left_child[left] < 0 and left_child[left + 1] < 0:
+            short = self.view.contributions.ndim == 1
+            if short and left_child[left] < 0 and left_child[left + 1] < 0:
                 leaves = self._leaf(left), self._leaf(left + 1)
                 lines.append(f"{indent}{leaves[0]} if {condition}, else {leaves[1]}")
             else:
@@ -85,9 +104,14 @@ class _Words:
         return lines
 
     def _leaf(self, node: int) -> str:
-        share = self.view.shares[node]
-        added = self.rounding.signed(float(self.view.contributions[node]))
-        return added if np.isnan(share) else f"{added} ({percent(share)})"
+        added, share = self.view.contributions[node], self.view.shares[node]
+        if added.ndim == 0:
+            text = self.rounding.signed(float(added))
+        else:
+            signed = [self.rounding.signed(float(each)) for each in added]
+            told = zip(self.view.outputs, signed, strict=True)
+            text = ", ".join(f"{self.meaning.named(o)} {x}" for o, x in told if x != "+0")
+        return text if np.isnan(share) else f"{text or 'nothing'} ({percent(share)})"
 
     def _condition(self, node: int) -> str:
         condition = Condition.of(self.forest, node)
@@ -100,6 +124,13 @@ class _Words:
         if condition.missing != self.missing_meets[node]:
             text = f"{text} {_exception(not condition.missing)}"
         return text
+
+
+def _added_by(trees: int) -> str:
+    """Return what stands behind a constant to which some trees add."""
+    if not trees:
+        return ""
+    return f" + what {'one tree' if trees == 1 else f'each of {trees:,} trees'} adds"
 
 
 def _missing_rule(forest: Forest) -> tuple[list[str], NDArray[np.bool_]]:

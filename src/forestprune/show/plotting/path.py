@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forestprune.select.budget import Budget
-from forestprune.select.notebook import short_name
+from forestprune.select.figures import error_name, error_of, errors_of
 from forestprune.select.path import PruningPath, breaks_off
 from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting import look
@@ -31,8 +31,10 @@ def plot_path(
     """Draw error against number of nodes, for all points of a path.
 
     If the path was validated (``prune_path(..., X_val=, y_val=)``, or ``path_`` of
-    :class:`forestprune.ForestPruneRegressorCV`), the error is 1 - R squared on rows held out, with
-    a band of one standard error, and the full model's own error is marked. Otherwise it is the
+    :class:`forestprune.ForestPruneRegressorCV`), the error is 1 - R squared on rows held out, or 1
+    less D squared or what `scoring` asked for, which the axis says; of scores such as
+    "neg_log_loss" it is what they are minus of. There is a band of one standard error, and the full
+    model's own error is marked. Otherwise it is the
     error on the rows that the forest was pruned with, which says little about others; the axis
     says which. With several shrinkages the line joins the points that no smaller one beats, and
     the others are dots. A constant has no nodes, hence no place on the logarithmic axis: its error
@@ -73,7 +75,7 @@ def plot_path(
     ax = look.open_axes(ax, 7.2, 4.4)
     validation = path.validation
     nodes = path.n_nodes
-    errors = path.losses if validation is None else 1.0 - validation.scores
+    errors = path.losses if validation is None else errors_of(validation.name, validation.scores)
     by_size = np.lexsort((errors, nodes))
     by_size = by_size[nodes[by_size] > 0]
     if len({point.report.get("shrinkage") for point in path.points}) > 1:
@@ -101,10 +103,11 @@ def plot_path(
         band = validation.standard_errors[by_size]
         pale: dict[str, Any] = {"color": look.PALE_BLUE, "alpha": 0.7, "lw": 0}
         ax.fill_between(x, y - band, y + band, label="one standard error", **pale)
-        ax.axhline(1.0 - validation.full, color=look.GREY, **dotted)
+        of_full = error_of(validation.name, validation.full)
+        ax.axhline(of_full, color=look.GREY, **dotted)
         if n_full:
-            ax.plot([n_full], [1.0 - validation.full], marker="D", ms=7, ls="", **full)
-        ax.set_ylabel(f"validation error: 1 - {short_name(validation.name)}")
+            ax.plot([n_full], [of_full], marker="D", ms=7, ls="", **full)
+        ax.set_ylabel(f"validation error: {error_name(validation.name)}")
         title = "Validation error against size"
     style: dict[str, Any] = {"ms": 9, "mec": "white", "mew": 1.2, "ls": "", "zorder": 3}
     places = _places(path, picks)

@@ -8,7 +8,7 @@ import numpy as np
 from forestprune.forest.forest import Forest
 from forestprune.options import require_count
 from forestprune.show.plotting import look
-from forestprune.show.plotting.labels import Labels, tree_titles
+from forestprune.show.plotting.labels import Labels, sum_in_words, tree_titles
 from forestprune.show.plotting.layout import GAP, Place, Rows, place_nodes, row_width
 from forestprune.show.plotting.models import one_forest
 from forestprune.text.additive import Additive, Condition, takes_missing
@@ -59,7 +59,9 @@ def plot_forest(
     top : int or None
         Draw only this many trees, the most important: those whose contribution varies most.
     output : int or None
-        Which output, counted from 0; needed if there are several.
+        Which output, counted from 0; needed if there are several, but not for classes: None draws
+        the trees of all, each with the name of its class, or with leaves that name the class that
+        they raise most.
 
     Returns
     -------
@@ -76,7 +78,7 @@ def plot_forest(
     chosen = view.order[:top]
     _check_size(forest, chosen)
     if not chosen:
-        return _draw_constant(ax, view.constant)
+        return _draw_constant(ax, sum_in_words(forest, view, 4))
     trees = [place_nodes(forest, tree) for tree in chosen]
     if ax is None:
         all_in_one = SLOT * row_width(tuple(trees)) <= ONE_ROW
@@ -92,7 +94,7 @@ def plot_forest(
     ax.set_axis_off()
     ax.set_xlim(-GAP / 2 - 0.5, width - GAP / 2 - 0.5)
     ax.set_ylim(0.8 - rows.height, 0.8)
-    titles = tree_titles(small, forest, digits=2)
+    titles = tree_titles(small, view, forest, digits=2)
     title_of = {place: titles[tree] for place, tree in zip(trees, chosen, strict=True)}
     pen = _Pen(ax, Labels(forest, view, chosen, len(TINTS), LETTERS), scale)
     top_of_row = 0.0
@@ -105,7 +107,8 @@ def plot_forest(
             left += tree.leaves + GAP + room
         top_of_row -= height
     title = _title(forest, view, chosen, int(11.5 * inches))
-    ax.set_title(title, loc="left", color=look.INK, fontsize=10, linespacing=1.5)
+    style: dict[str, Any] = {"color": look.INK, "fontsize": 10, "linespacing": 1.5}
+    ax.set_title(title, loc="left", **style, **look.VERBATIM)
     return ax
 
 
@@ -161,9 +164,11 @@ class _Pen:
         base, colour = (look.RED, DARK_RED) if leaf.added < 0 else (look.BLUE, DARK_BLUE)
         tint = _blend(base, 0.06 + 0.3 * leaf.strength)
         box = {"boxstyle": "round,pad=0.28", "lw": 0, "fc": tint}
-        self._text(x, y, leaf.text, 8.3, weight="bold", color=colour, bbox=box, zorder=3)
+        style: dict[str, Any] = {"weight": "bold", "color": colour, "bbox": box, "zorder": 3}
+        self._text(x, y, "\n".join(leaf.lines), 8.3, linespacing=1.1, **style)
         if leaf.share is not None:
-            self._text(x, y - 0.28, leaf.share, 6.8, color=look.GREY, zorder=3)
+            below = y - 0.18 - 0.1 * len(leaf.lines)
+            self._text(x, below, leaf.share, 6.8, color=look.GREY, zorder=3)
 
     def _text(self, x: float, y: float, text: str, size: float, **options: Any) -> None:
         options = {"ha": "center", "va": "center", "color": look.INK} | options
@@ -185,12 +190,12 @@ def _check_size(forest: Forest, trees: tuple[int, ...]) -> None:
         )
 
 
-def _draw_constant(ax: "Axes | None", constant: float) -> "Axes":
+def _draw_constant(ax: "Axes | None", constant: str) -> "Axes":
     ax = look.open_axes(ax, 5.0, 1.6)
     ax.set_axis_off()
-    text = f"Prediction = {look.short_number(constant)}\nNo tree is left: a constant."
+    text = "\n".join([*wrap(constant, 50), "No tree is left: a constant."])
     place: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
-    ax.text(0.5, 0.5, text, fontsize=12, color=look.INK, linespacing=1.6, **place)
+    ax.text(0.5, 0.5, text, fontsize=12, color=look.INK, linespacing=1.6, **place, **look.VERBATIM)
     return ax
 
 
@@ -200,7 +205,9 @@ def _title(forest: Forest, view: Additive, trees: tuple[int, ...], width: int) -
     size += f"{used} of {look.count(forest.n_features, 'feature')}."
     if len(trees) < forest.n_trees:
         size += f" Shown: the {'' if len(trees) == 1 else f'{len(trees)} '}most important."
-    how = f"Prediction = {look.short_number(view.constant)} + what the trees add. "
+    how = f"{sum_in_words(forest, view, 4)} + what the trees add. "
+    if view.contributions.ndim > 1:
+        how += "A leaf names the class that it raises most. "
     how += "Left if the condition holds"
     how += "; missing values follow the ring." if takes_missing(forest) else "."
     return "\n".join(line for part in (size, how) for line in wrap(part, max(width, 20)))

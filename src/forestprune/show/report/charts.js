@@ -93,6 +93,18 @@ const charts = (() => {
     return Object.assign((n) => (n ? scale(n) : left + 18), { ticks: some.length ? scale.ticks : [], start, constant });
   }
 
+  function screen(svg, width) {
+    const box = svg.getBoundingClientRect();
+    return { box, scale: box.width / width };
+  }
+
+  function nearestDot(svg, width, dots, event) {
+    const { box, scale } = screen(svg, width);
+    const away = (dot) => Math.hypot(box.left + scale * dot.cx - event.clientX, box.top + scale * dot.cy - event.clientY);
+    const best = dots.reduce((a, b) => (away(b) < away(a) ? b : a));
+    return away(best) <= NEAR ? best : null;
+  }
+
   // Return a function that puts the ring around another model. `told` says what a model is, and
   // `pick` is called with the place of one that is clicked.
   function drawPath(host, { points, full, line, mine, title, told, pick }) {
@@ -152,21 +164,12 @@ const charts = (() => {
     add(svg, "circle", { class: "mine", cx: dots[mine].cx, cy: dots[mine].cy, r: 6 });
     const ring = add(svg, "circle", { class: "ring", r: 9.5 });
 
-    const screen = () => {
-      const box = svg.getBoundingClientRect();
-      return { box, scale: box.width / width };
-    };
-    const nearest = (event) => {
-      const { box, scale } = screen();
-      const away = (dot) => Math.hypot(box.left + scale * dot.cx - event.clientX, box.top + scale * dot.cy - event.clientY);
-      const best = dots.reduce((a, b) => (away(b) < away(a) ? b : a));
-      return away(best) <= NEAR ? best : null;
-    };
+    const nearest = (event) => nearestDot(svg, width, dots, event);
     svg.addEventListener("pointermove", (event) => {
       const dot = nearest(event);
       if (dot === null) return tip.hide();
       tip.show(dot.text, () => {
-        const { box, scale } = screen();
+        const { box, scale } = screen(svg, width);
         const [px, py] = [box.left + scale * dot.cx, box.top + scale * dot.cy];
         return { left: px, right: px, top: py - 6, bottom: py + 6 };
       });
@@ -207,5 +210,43 @@ const charts = (() => {
     xTitle(svg, left, right, bottom, titles.x);
   }
 
-  return { drawPath, drawColumns };
+  // Shares against shares: a line for each of `series`, whose `dots` have x, y, r and text, and the
+  // line on which both are the same.
+  function drawShares(host, { series, titles }) {
+    const { svg, width, height } = open(host);
+    const top = 12, bottom = height - 50, left = 60;
+    const right = Math.min(width - 16, left + 1.25 * (bottom - top)); // nearly a square
+    const x = linearScale(0, 1, left, right, 5), y = linearScale(0, 1, bottom, top, 5);
+    const spelledShare = (tick) => `${Math.round(100 * tick)}`;
+    for (const tick of y.ticks) {
+      add(svg, "line", { class: "grid", x1: left, x2: right, y1: y(tick), y2: y(tick) });
+      add(svg, "line", { class: "grid", x1: x(tick), x2: x(tick), y1: top, y2: bottom });
+      add(svg, "text", { class: "tick", x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, spelledShare(tick));
+      xTick(svg, x(tick), bottom, spelledShare(tick));
+    }
+    add(svg, "text", { class: "title", transform: `translate(13 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, titles.y);
+    xTitle(svg, left, right, bottom, titles.x);
+    add(svg, "line", { class: "dotted", x1: x(0), y1: y(0), x2: x(1), y2: y(1) });
+    const dots = [];
+    for (const { name, dots: own } of series) {
+      add(svg, "polyline", { class: `${name}-line`, points: own.map((dot) => `${x(dot.x)},${y(dot.y)}`).join(" ") });
+      for (const dot of own) {
+        dots.push({ ...dot, cx: x(dot.x), cy: y(dot.y) });
+        if (dot.r) add(svg, "circle", { class: `${name}-dot`, cx: x(dot.x), cy: y(dot.y), r: dot.r });
+      }
+    }
+    const mark = add(svg, "circle", { class: "ring", r: 7, visibility: "hidden" });
+    const tell = (dot) => {
+      mark.setAttribute("visibility", dot === null ? "hidden" : "visible");
+      if (dot === null) return tip.hide();
+      mark.setAttribute("cx", dot.cx);
+      mark.setAttribute("cy", dot.cy);
+      tip.show(dot.text, () => mark.getBoundingClientRect());
+    };
+    svg.addEventListener("pointermove", (event) => tell(nearestDot(svg, width, dots, event)));
+    svg.addEventListener("pointerleave", () => tell(null));
+    return { tell, dots };
+  }
+
+  return { drawPath, drawColumns, drawShares };
 })();

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from forestprune.forest.frames import listed
+from forestprune.forest.origin import Origin
 from forestprune.select.pruned import PrunedForest
 from forestprune.text.formula import comment
+from forestprune.text.meaning import label_in_words
 
 MAX_NAMES = 50
 """Columns that are named."""
@@ -48,13 +50,27 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
     elif code == _XGBOOST and categorical:
         code = code.replace("CLASS()", f"CLASS({option})")
     code = code.replace("CLASS", model_class).replace("FILE", repr(name.name))
+    as_booster = library == "lightgbm" and ending == ".txt" and model_class != "Booster"
     return {
-        "code": "\n".join([code, *_columns_taken(small), predict]),
+        "code": "\n".join(
+            [code, *_columns_taken(small), *_what_comes(origin, as_booster), predict]
+        ),
         "file": name.name,
         "to_come": file is None,
         "needs_us": ending == ".npz",
-        "as_booster": library == "lightgbm" and ending == ".txt" and model_class != "Booster",
+        "as_booster": as_booster,
     }
+
+
+def _what_comes(origin: Origin | None, as_booster: bool) -> list[str]:
+    """Return comments on what predictions are where they are not labels, as those of Boosters."""
+    if origin is None or not origin.classes or not (as_booster or origin.response == "probability"):
+        return []
+    names = [label_in_words(label) for label in origin.classes]
+    if len(names) == 2:
+        return comment(f"what comes: the probability of {names[1]}")
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    return comment(f"what comes: the probabilities of {', '.join(names[:MAX_NAMES])}{more}")
 
 
 def _columns_taken(small: PrunedForest) -> list[str]:

@@ -12,7 +12,7 @@ from forestprune.system.files import finite
 
 PACKAGES = ("jinja2",)
 
-SCRIPTS = ("tip.js", "charts.js", "trees.js", "report.js")
+SCRIPTS = ("tip.js", "charts.js", "curves.js", "trees.js", "report.js")
 """In the order in which they are run; later ones use names of earlier ones."""
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -53,7 +53,7 @@ def page(summary: dict[str, Any]) -> str:
         "plain": "{:g}".format,
     }
     scripts = [resources[name] for name in SCRIPTS]
-    chart = {name: summary[name] for name in ("path", "depths")}
+    chart = {name: summary[name] for name in ("path", "depths", "curves")}
     return environment.from_string(resources["report.html"]).render(
         **summary,
         chart=finite(chart),
@@ -83,7 +83,7 @@ def ratio(full: float, small: float) -> str:
 
 
 def human_score(score: float) -> str:
-    """Return R squared with four decimals, and nothing as nothing, not as less than that."""
+    """Return a score with four decimals, and nothing as nothing, not as less than that."""
     return f"{round(score, 4) + 0.0:.4f}".replace("-", MINUS)
 
 

@@ -22,8 +22,9 @@
   let shown = named.get("this model");
   let putRing = null;
 
-  // How much larger the root of the mean squared error is. Without that, what is not explained
-  // tells as well: both models are over the same variance.
+  // How much larger the root of the mean squared error is. Without that, what is not explained of
+  // the variance tells as well: both models are over the same.
+  const squares = path.score === "R²";
   function change(point) {
     if (point === path.full) return "–";
     const ratio = path.full.rmse === null ? Math.sqrt(point.error / path.full.error) : point.rmse / path.full.rmse;
@@ -37,15 +38,18 @@
     return `${percent.toFixed(percent === 0 || percent >= 99.95 ? 0 : percent < 0.95 ? 2 : 1)} %`;
   }
 
-  const where = path.units_further ? ", further rows" : "";
+  const where = path.figures_further ? ", further rows" : "";
   const facts = [
     ["nodes", (p) => count(p.nodes)], ["of the full model's nodes", share],
     ["trees", (p) => count(p.trees)], ["deepest tree", (p) => count(p.depth)],
-    [`error, 1\u00a0−\u00a0${path.score}`, (p) => digits(p.error)],
+    [`error, ${path.error_name}`, (p) => digits(p.error)],
     ...(path.held_out ? [["± standard error", (p) => digits(p.standard_error ?? null)]] : []),
-    ...(path.full.rmse === null ? [] : [[`RMSE${where}`, (p) => digits(p.rmse)], [`MAE${where}`, (p) => digits(p.mae)]]),
-    ...((path.full.rmse ?? path.full.error) ? [["RMSE, against full", change]] : []),
+    ...path.figures.map(({ key, label }) => [`${label}${where}`, (p) => digits(p[key])]),
+    ...((path.full.rmse ?? (squares && path.full.error)) ? [["RMSE, against full", change]] : []),
   ];
+
+  // The first figure, in brief.
+  const said = (p) => path.figures.slice(0, 1).map(({ key, label }) => `\n${label} ${digits(p[key])}${where}`).join("");
 
   function element(tag, text, parent, role) {
     const made = document.createElement(tag);
@@ -59,8 +63,8 @@
     const rows = path.held_out ? "on rows held out" : "on the rows it was pruned with";
     putRing = charts.drawPath($("path-chart"), {
       ...path, line, mine: named.get("this model"), pick: show,
-      title: `error ${rows}, 1 − ${path.score}${path.own ? " against the full model" : ""}`,
-      told: (p) => `${size(p)}\nerror ${digits(p.error)}${p.rmse === null ? "" : `\nRMSE ${digits(p.rmse)}${where}`}`,
+      title: `error ${rows}, ${path.error_name}${path.own ? " against the full model" : ""}`,
+      told: (p) => `${size(p)}\nerror ${digits(p.error)}${said(p)}`,
     });
     putRing(shown);
   }
@@ -190,7 +194,7 @@
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     // What is wider than its place is scrolled with the same keys, and trees have their own.
     const more = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
-    if (step && !more && !event.target.closest(".scroll, pre")) {
+    if (step && !more && !event.target.closest(".scroll, pre, .curves")) {
       event.preventDefault();
       walk(step);
     }

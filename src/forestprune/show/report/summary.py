@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,21 @@ from numpy.typing import ArrayLike
 
 from forestprune._version import __version__
 from forestprune.forest.forest import Forest
+from forestprune.select.figures import LABELS, short_name
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest, file_size
 from forestprune.select.routed import HeldOut, RoutedRows
+from forestprune.select.scoring import known_scorer
 from forestprune.select.validation import validate
+from forestprune.show.report.curves import class_curves
 from forestprune.show.report.features import feature_summary
 from forestprune.show.report.loading import how_to_load
+from forestprune.show.report.measured import Figures, measured
 from forestprune.show.report.timing import first_rows, n_rows, prediction_times
-from forestprune.show.report.tradeoff import Call, tradeoff
+from forestprune.show.report.tradeoff import Call, score_name, tradeoff
 from forestprune.show.report.trees import drawn_trees
-from forestprune.show.report.units import ErrorsInUnits, errors_in_units
-from forestprune.text import constraints_in_words
+from forestprune.text import constraints_in_words, meaning
+from forestprune.text.additive import is_read_whole
 
 MAX_TEXT, MAX_FORMULA = 400, 100
 """Nodes that can still be read as a text, and as a formula."""
@@ -52,7 +56,7 @@ class About:
     call : function or None
         Returns the command for a model of some nodes and some shrinkage; None in Python.
     rows : HeldOut or None
-        The rows that the errors of the path are measured on, for errors in the units of y.
+        The rows that the errors of the path are measured on, for other figures and curves.
     """
 
     title: str | None = None
@@ -91,20 +95,32 @@ def summarise(
             sizes[name]["milliseconds"] = 1000.0 * seconds
     model_class = type(natives["full"]).__name__
     further = X is not None and y is not None
-    measured = HeldOut(X, y, sample_weight) if further else about.rows
-    units = errors_in_units(path, measured)
+    given = HeldOut(X, y, sample_weight) if further else about.rows
+    of_classes = origin is not None and bool(origin.classes)
+    # Rows held out have been measured already; only curves need them again.
+    known = path.validation is not None and not further
+    routed = curves = None
+    if given is not None and (of_classes or not known):
+        routed = RoutedRows.of(path.source, given.X, given.y, given.sample_weight)
+        curves = class_curves(routed, small.decision_function(given.X)) if of_classes else None
+    figures = measured(path, None if known else routed)
+    stands_for = meaning(origin)
     return {
         "title": about.title or f"{model_class}, made small",
         "model": {
             "class": model_class,
-            "predicts": "y" if origin is None else origin.predicts,
+            "predicts": stands_for.total,
+            "prediction": stands_for.prediction,
+            "classes": [] if origin is None else list(origin.classes),
             "features": full.n_features,
             "constraints": constraints_in_words(full),
         },
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
-        "error": _with_units(_error(path, place, small, about, X, y, sample_weight), units, place),
-        "path": {**tradeoff(path, place, about.call, units), "units_further": further},
+        "error": _told(_error(path, place, about, routed if further else None), figures, place),
+        "path": {**tradeoff(path, place, about.call, figures), "figures_further": further},
+        "labels": LABELS,
+        "curves": curves,
         "depths": {  # trees that are gone have depth 0
             "before": np.bincount(full.depths, minlength=full.max_depth + 1).tolist(),
             "after": np.bincount(small.depths, minlength=full.max_depth + 1).tolist(),
@@ -131,46 +147,41 @@ def _size(forest: Forest, n_bytes: int) -> dict[str, Any]:
 
 
 def _error(
-    path: PruningPath,
-    place: int,
-    small: PrunedForest,
-    about: About,
-    X: Any,
-    y: ArrayLike | None,
-    sample_weight: ArrayLike | None,
+    path: PruningPath, place: int, about: About, further: RoutedRows | None
 ) -> dict[str, Any]:
-    """Return R squared of both models: on further rows, else on rows held out, if there are any."""
-    validation = path.validation
-    if X is not None and y is not None:
-        rows = RoutedRows.of(path.source, X, y, sample_weight)
-        judged = validate(rows, [path.points[place]])
-        on = f"{rows.encoding.n_rows:,} further rows, given for this report"
+    """Return the score of both models: on further rows, else on rows held out, if there are any."""
+    validation, score = path.validation, score_name(path)
+    if further is not None:
+        judged = validate(further, [path.points[place]], known_scorer(score))
+        on = f"{further.encoding.n_rows:,} further rows, given for this report"
         scores = {"full": judged.full, "small": float(judged.scores[0])}
-        return {"on": on, **scores, "further": True, "caution": None}
-    result = {"further": False, "caution": about.caution}
+        return {"on": on, **scores, "score": judged.name, "further": True, "caution": None}
+    result = {"score": score, "further": False, "caution": about.caution}
     if validation is None:
         on = "the rows it was pruned with, which flatters"
-        return {"on": on, "full": None, "small": 1.0 - small.loss, **result}
+        return {"on": on, "full": None, "small": 1.0 - path.points[place].loss, **result}
     scored = float(validation.scores[place])
     return {"on": about.held_out, "full": validation.full, "small": scored, **result}
 
 
-def _with_units(error: dict[str, Any], units: ErrorsInUnits | None, place: int) -> dict[str, Any]:
-    """Add errors in the units of y, and how much larger the small model's RMSE is, if known."""
-    if units is not None:
-        of_both = {"full": units.full, "small": units.points[place]}
-        told = {name: asdict(errors) for name, errors in of_both.items()}
-        full, small = units.full.rmse, units.points[place].rmse
-        return {**error, "units": told, "change": small / full - 1.0 if full else None}
-    full, change = error["full"], None
-    if full is not None and full < 1.0:
+def _told(error: dict[str, Any], figures: Figures | None, place: int) -> dict[str, Any]:
+    """Add other figures, and how much larger the small model's RMSE is, as far as that is known."""
+    full, small, change = error["full"], error["small"], None
+    if figures is not None:
+        before, after = figures.full, figures.points[place]
+        if before.get("rmse"):
+            change = after["rmse"] / before["rmse"] - 1.0
+    elif error["score"] == "R squared" and full is not None and full < 1.0:
         # Both squared errors are over the same variance.
-        change = ((1.0 - error["small"]) / (1.0 - full)) ** 0.5 - 1.0
-    return {**error, "units": None, "change": change}
+        change = ((1.0 - small) / (1.0 - full)) ** 0.5 - 1.0
+    both = None if figures is None else {"full": dict(before), "small": dict(after)}
+    return {**error, "score": short_name(error["score"]), "figures": both, "change": change}
 
 
 def _text(small: PrunedForest, write: Any, limit: int) -> str | None:
-    if small.n_nodes > limit or small.forest.n_outputs > 1:
+    forest = small.forest
+    whole = is_read_whole(forest) and write == small.to_text
+    if small.n_nodes > limit or (forest.n_outputs > 1 and not whole):
         return None
     text = str(write())
     return text if len(text) <= LONGEST_TEXT else None

@@ -1,16 +1,23 @@
 """The points of a path, and which of them to mark."""
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from forestprune.loss import loss_for
 from forestprune.select.budget import Budget
-from forestprune.select.notebook import short_name
+from forestprune.select.figures import (
+    IN_UNITS,
+    LABELS,
+    error_name,
+    error_of,
+    errors_of,
+    share_explained,
+    short_name,
+)
 from forestprune.select.path import PruningPath, breaks_off
-from forestprune.show.report.units import Errors, ErrorsInUnits
+from forestprune.show.report.measured import Figures
 
 Call = Callable[[int, float | None], str]
 """From a number of nodes, and a shrinkage, to the command that gets such a model."""
@@ -20,17 +27,18 @@ _SMALLEST_TREE = 3
 
 
 def tradeoff(
-    path: PruningPath, place: int, call: Call | None = None, units: ErrorsInUnits | None = None
+    path: PruningPath, place: int, call: Call | None = None, figures: Figures | None = None
 ) -> dict[str, Any]:
     """Return the points of a path for a chart: sizes, errors, which to mark.
 
-    Errors are 1 - R squared on rows held out, if there are any, else on the rows to prune with;
-    `held_out` says which. A point is on the frontier if no smaller one is as good. Its `call` is
-    how to get it; None if a command cannot, because it has no tree. `units` are errors in the units
-    of y, perhaps on other rows.
+    Errors are 1 - R squared, or that of another score, on rows held out, if there are any, else on
+    the rows to prune with; `held_out` says which. A point is on the frontier if no smaller one is
+    as good. Its `call` is how to get it; None if a command cannot, because it has no tree.
+    `figures` are others, perhaps on other rows.
     """
-    validation = path.validation
-    errors = path.losses if validation is None else 1.0 - validation.scores
+    validation, score = path.validation, score_name(path)
+    errors = path.losses if validation is None else errors_of(score, validation.scores)
+    names = () if figures is None else figures.names
     spread = None if validation is None else validation.standard_errors
     full = path.source.original
     on_frontier = frontier(path.n_nodes, errors)
@@ -44,7 +52,7 @@ def tradeoff(
             "alpha": float(path.alphas[i]),
             "error": float(errors[i]),
             "standard_error": None if spread is None else float(spread[i]),
-            **_in_units(None if units is None else units.points[i]),
+            **_numbers(names, None if figures is None else figures.points[i]),
             "frontier": bool(on_frontier[i]),
             "shrinkage": path.points[i].report.get("shrinkage"),
             "call": _how_to_get(path, i, call),
@@ -53,7 +61,9 @@ def tradeoff(
     ]
     return {
         "held_out": validation is not None,
-        "score": short_name(score_name(path)),
+        "score": short_name(score),
+        "error_name": error_name(score),
+        "figures": [{"key": name, "label": LABELS[name]} for name in names],
         "by_command": call is not None,
         "breaks_off": breaks_off(path),
         # Whether the target was, or might have been, the full model's own prediction.
@@ -64,8 +74,8 @@ def tradeoff(
             "nodes": full.n_nodes,
             "trees": full.n_trees,
             "depth": full.max_depth,
-            "error": None if validation is None else 1.0 - validation.full,
-            **_in_units(None if units is None else units.full),
+            "error": None if validation is None else error_of(score, validation.full),
+            **_numbers(names, None if figures is None else figures.full),
         },
         "marks": marks(path, place, errors),
     }
@@ -75,13 +85,15 @@ def score_name(path: PruningPath) -> str:
     """Return what models are scored by: on rows held out, or those to prune with."""
     if path.validation is not None:
         return path.validation.name
-    loss, origin = loss_for(path.source.original.origin, labelled=True), path.source.original.origin
-    is_squares = loss is None or (loss.quadratic and not (origin and origin.classes))
-    return "R squared" if is_squares else "D squared"
+    origin = path.source.original.origin
+    return share_explained(loss_for(origin, labelled=True), origin)
 
 
-def _in_units(errors: Errors | None) -> dict[str, float | None]:
-    return {"rmse": None, "mae": None} if errors is None else asdict(errors)
+def _numbers(names: Sequence[str], figures: Mapping[str, float] | None) -> dict[str, float | None]:
+    """Return figures by name; None for those in units of the target where these are unknown."""
+    # More digits would be most of the file.
+    known = {} if figures is None else {name: float(f"{figures[name]:.8g}") for name in names}
+    return {**dict.fromkeys(IN_UNITS), **known}
 
 
 def _how_to_get(path: PruningPath, place: int, call: Call | None) -> str | None:
@@ -109,7 +121,7 @@ def marks(
     validation = path.validation
     if validation is not None:
         named["smallest within a standard error"] = path.choose(Budget(), None, True, validation)
-        as_good = np.flatnonzero(errors <= 1.0 - validation.full)
+        as_good = np.flatnonzero(errors <= error_of(validation.name, validation.full))
         if as_good.size:
             smallest = as_good[np.argmin(path.n_nodes[as_good])]
             named["smallest as good as the full model"] = int(smallest)

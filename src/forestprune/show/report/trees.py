@@ -5,10 +5,16 @@ from typing import Any
 import numpy as np
 
 from forestprune.select.pruned import PrunedForest
-from forestprune.show.plotting.labels import Labels, tree_titles
+from forestprune.show.plotting.labels import Labels, sum_in_words, tree_titles
 from forestprune.show.plotting.layout import Place, place_nodes
-from forestprune.show.plotting.look import even_lines, short_number, short_threshold, shortened
-from forestprune.text.additive import Additive, Condition, category_labels, takes_missing
+from forestprune.show.plotting.look import even_lines, short_threshold, shortened
+from forestprune.text.additive import (
+    Additive,
+    Condition,
+    category_labels,
+    is_read_whole,
+    takes_missing,
+)
 from forestprune.text.names import column_names
 
 MAX_NODES = 1_500
@@ -34,9 +40,9 @@ MAX_OUTPUTS = 4
 
 
 def drawn_trees(small: PrunedForest) -> dict[str, Any]:
-    """Return the trees, the most important one first, once for each output."""
-    n_outputs = small.forest.n_outputs
-    shown = range(min(n_outputs, MAX_OUTPUTS))
+    """Return the trees, the most important one first: of all classes, or once for each output."""
+    n_outputs = 1 if is_read_whole(small.forest) else small.forest.n_outputs
+    shown = [None] if n_outputs == 1 else list(range(min(n_outputs, MAX_OUTPUTS)))
     return {
         "outputs": [_of_output(small, output, MAX_NODES // len(shown)) for output in shown],
         "outputs_not_drawn": n_outputs - len(shown),
@@ -44,7 +50,7 @@ def drawn_trees(small: PrunedForest) -> dict[str, Any]:
     }
 
 
-def _of_output(small: PrunedForest, output: int, max_nodes: int) -> dict[str, Any]:
+def _of_output(small: PrunedForest, output: int | None, max_nodes: int) -> dict[str, Any]:
     forest = small.forest
     view = Additive.of(forest, output)
     chosen: dict[int, bool] = {}  # whether the tree is unfolded
@@ -58,9 +64,12 @@ def _of_output(small: PrunedForest, output: int, max_nodes: int) -> dict[str, An
             open_leaves += leaves
             chosen[tree] = not chosen or open_leaves <= OPEN_LEAVES
     draw = _Drawing(Labels(forest, view, list(chosen), TINTS, LETTERS))
-    titles = tree_titles(small, forest, digits=3)
+    titles = tree_titles(small, view, forest, digits=3)
+    several = len(view.outputs) > 1
     return {
-        "constant": short_number(view.constant, 5),
+        "sum": sum_in_words(forest, view, 5),
+        "by_class": several and forest.tree_output.size > 0,
+        "names_class": several and not forest.tree_output.size,
         "not_drawn": len(view.order) - len(chosen),
         "trees": [
             {"title": titles[tree], "open": is_open, **draw.tree(tree)}
@@ -144,12 +153,13 @@ class _Drawing:
         leaf = self.labels.leaf(place.node)
         share = "" if leaf.share is None else f"; {leaf.share} of the training rows end here"
         return {
-            "text": leaf.text,
-            "width": 14 + round(7.4 * len(leaf.text)),
+            "lines": leaf.lines,
+            "width": 14 + round(7.4 * max(map(len, leaf.lines))),
+            "height": 8 + 14 * len(leaf.lines),
             "sign": "less" if leaf.added < 0 else "more",
             "strength": round(12 + 38 * leaf.strength),
             "share": leaf.share,
-            "full": f"adds {leaf.added!r}{share}",
+            "full": f"{leaf.full}{share}",
         }
 
 
