@@ -300,6 +300,16 @@ def test_a_fit_of_distributions_ends_early_if_told_to():
     assert found[1] > found[2]
 
 
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber"])
+def test_in_the_end_the_best_constant_is_left(loss):
+    model = boosted(GradientBoostingRegressor, loss=loss).fit(X, NUMBERS)
+    path = global_refinement(model, X, NUMBERS, share=0.5)
+    assert path.losses[0] == pytest.approx(1.0)
+    assert path.losses[-1] < 0.95
+    if loss == "absolute_error":
+        np.testing.assert_allclose(path[0].predict(X), np.median(NUMBERS), atol=0.05)
+
+
 def test_a_constant_target_leaves_a_constant():
     model = MODELS["regression"][0].fit(X, NUMBERS)
     path = global_refinement(model, X, np.full(200, 3.5))

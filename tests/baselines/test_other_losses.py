@@ -324,6 +324,8 @@ def test_lasso_weights_of_an_average_are_shares(name):
         )
         assert price(found, small.alpha) <= best.fun + 1e-6
     assert path[-1].weights.sum() == pytest.approx(len(each))
+    with pytest.raises(fp.UnsupportedModelError, match="must hold a probability for each class"):
+        path[-1].to_native()
     # Beyond, where the penalty is lower still, nothing changes.
     lower = lasso(model, rows, labels, refit=False, alphas=[path.alphas[-1] / 100])
     np.testing.assert_allclose(lower[0].weights, path[-1].weights, atol=1e-3)

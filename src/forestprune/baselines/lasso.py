@@ -48,8 +48,9 @@ def lasso(
         As for :func:`forestprune.prune`.
     alphas : array-like or None
         As for scikit-learn's ``lasso_path``. By default `n_alphas` of them, from the smallest at
-        which no tree is left down by equal factors to `eps` times that; and one between each two
-        at which the selection changes, as long as it is small.
+        which no tree is left down by equal factors to `eps` times that. For squared error also one
+        between each two at which the selection changes, as long as it is small; for averages of
+        distributions none below that at which weights sum to 1.
     n_alphas, eps : int, float
         See `alphas`.
     refit : bool

@@ -8,6 +8,7 @@ objective rose is looked for once more with a larger Hessian.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,9 @@ Floats = NDArray[np.float64]
 ROUNDS, SETTLED = 50, 1e-7
 """How often the loss is expanded at most, and by what share the last time may lower it."""
 
+FEW_CODES = 1_000_000
+"""Threads cost more than they bring where trees times rows are fewer."""
+
 
 class ExpandedLasso:
     """The weights of whole trees for falling penalties, each from those before.
@@ -44,9 +48,12 @@ class ExpandedLasso:
 
     def __init__(self, setting: Setting, alpha2: float) -> None:
         self._setting, problem = setting, setting.problem
+        if problem.encoding.codes.size < FEW_CODES:
+            problem = replace(problem, n_jobs=1)
         options = Options(polish="ridge", alpha2=alpha2)
         self._rule = ExpandedRule(problem, options, SubtreeRule)
         self._polisher = Polisher(self._rule, options)
+        self._problem = problem
         self._positive = problem.encoding.forest.monotone.size > 0
         self._predictions = Predictions(problem.encoding, problem.trees)
         self._steepness = 1.0
@@ -137,7 +144,7 @@ class ExpandedLasso:
 
     def _moments(self, raw: Floats) -> Floats:
         """Return by how much the loss falls as the weight of each tree begins to grow."""
-        problem = self._setting.problem
+        problem = self._problem
         forest, encoding = problem.encoding.forest, problem.encoding
         residual = -problem.loss.gradient(problem.target, raw)
         if problem.sample_weight is not None:

@@ -21,8 +21,9 @@ from forestprune.solve.point import kept_leaves, kept_nodes
 Floats = NDArray[np.float64]
 
 WORK, FEWEST_STEPS, MOST_STEPS = 3e7, 20, 1000
-"""Steps of one solution: as many as go through so many codes of rows, but within bounds. Where they
-do not suffice, the next solution goes on from where this one ends."""
+ENOUGH = 1e-3
+"""Steps of one solution: as many as go through so many codes of rows, but within bounds, and until
+one gains so little beside the first. The next solution goes on from where this one ends."""
 
 ROUNDS, SETTLED = 50, 1e-6
 """How often the loss is expanded anew at most, and by what share the last time may lower it."""
@@ -198,6 +199,10 @@ class Refinement:
 
     def fit(self) -> None:
         """Fit all values and the constant: the loss is expanded until it falls no further."""
+        if not self.n_splits:
+            problem = self._problem
+            self.constant = problem.loss.best_constant(problem.target, problem.sample_weight)
+            return
         raw = self._raw()
         objective = self._objective(raw)
         for _ in range(ROUNDS):
@@ -264,7 +269,7 @@ class Refinement:
         boxes = leaf_boxes(part.forest, part.kept, part.value)
         origin, constant = np.zeros_like(part.value), self.constant[part.outputs]
         LeafFit(leaves, weight, residual, part.value, origin, self._penalty, constant, boxes).solve(
-            steps, SETTLED
+            steps, ENOUGH
         )
 
 
