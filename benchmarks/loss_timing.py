@@ -53,7 +53,7 @@ def rows_of(n_rows, classes):
 
 
 def timed(model, X, y):
-    """Return processor seconds for a path, and how many nodes its model and its last point have."""
+    """Return processor seconds for a path, the nodes of its model, and how many points it has."""
     begun = time.process_time()
     path = fp.prune_path(model, X, y, n_alphas=ALPHAS, n_jobs=1)
     return time.process_time() - begun, fp.Forest.from_model(model).n_nodes, len(path)

@@ -13,6 +13,7 @@ CONTENTS = {
     "Start": ["The first five minutes <self>", "Readme </README>"],
     "Tasks": [
         "/docs/shrink-a-forest",
+        "/docs/classifiers",
         "/docs/flash-budget",
         "/docs/read-a-model",
         "/docs/xgboost-in-production",
@@ -25,6 +26,9 @@ CONTENTS = {
         "/docs/speed",
         "/docs/paper",
         "/benchmarks/results/frontier",
+        "/benchmarks/results/classification",
+        "/benchmarks/results/lop",
+        "/benchmarks/results/losses",
         "/benchmarks/results/million_rows",
         "/benchmarks/results/reach",
         "/benchmarks/results/constraints",
