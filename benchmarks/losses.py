@@ -110,8 +110,8 @@ def report(found):
         "# Other losses at a twentieth of the nodes",
         "",
         "By `python benchmarks/losses.py`, whose first lines say how. Test loss of the pruned "
-        "model over that of the full one. Of quantiles also coverage: the share of test rows below the "
-        "prediction, and by how many points that is off the level, medians.",
+        "model over that of the full one. Of quantiles also coverage: the share of test rows below "
+        "the prediction, and by how many points that is off the level, medians.",
         "",
         "| loss | median | worst | within 3 % | off the level, full | pruned |",
         "|---|---|---|---|---|---|",
