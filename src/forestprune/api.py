@@ -103,7 +103,8 @@ def prune(
         Validation rows, and their weights. With a budget, or nothing else, the best model is the
         best on these. Without `y`, `y_val` can be left out too.
     sample_weight : array-like of shape (m,), or None
-        Weights of the rows of `X`.
+        Weights of the rows of `X`: 2 counts as a row that is there twice. Weights that add up to 1
+        say that there is hardly a row to refit leaves by: multiply them by the number of rows.
     n_alphas : int
         How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
     **options

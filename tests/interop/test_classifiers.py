@@ -311,6 +311,11 @@ def test_what_would_break_distributions_is_refused():
     for way in ({"polish": "ridge"}, {"rule": "layer", "joint": "ridge"}):
         with pytest.raises(ValueError, match="averages distributions over classes"):
             fp.prune(model, X, y, max_nodes=20, **way)
+    stumps = RandomForestClassifier(5, max_depth=1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="averages distributions over classes"):
+        fp.prune(stumps, X, y, max_nodes=20, rule="oblivious")
+    kept = fp.prune(stumps, X, y, max_nodes=20, rule="oblivious", refit=False)
+    assert kept.predict_proba(X).min() >= 0.0
     boosted = fitted("boosting", "text")[0]
     with pytest.raises(ValueError, match="is for squared error"):
         fp.prune(boosted, X, y, max_nodes=20, rule="layer", joint="ridge")

@@ -577,6 +577,14 @@ def test_splits_need_not_be_distributions():
     assert shares.tolist() == [[0.0, 0.0, 0.0]]
 
 
+@pytest.mark.parametrize("value", [[-6e-17], [1.0 + 3e-16], [0.5, 0.5 + 6e-17, -6e-17]])
+def test_no_rounding_is_less_than_impossible_or_more_than_sure(value):
+    # Which the log-loss of scikit-learn refuses.
+    shares = shares_of(np.array([value]), np.array([True]), "Tree")
+    assert shares.min() >= 0.0
+    assert shares.max() <= 1.0
+
+
 def test_trees_come_in_rounds_of_one_for_each_output():
     assert in_rounds("abcd", [0, 2, 0, 0], 3, lambda: "-") == [
         ["a", "-", "b"],

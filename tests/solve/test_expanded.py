@@ -303,3 +303,24 @@ def test_squared_error_is_what_it_was():
     assert isinstance(Solver(problem, Options()).rule, SubtreeRule)
     plain = pose(problem.encoding, Y)
     assert (plain.variation, plain.curvature) == (problem.variation, 1.0)
+
+
+@pytest.mark.parametrize("loss", [AbsoluteError(), HuberLoss(), QuantileLoss(0.3)])
+def test_a_target_in_small_units_is_no_constant(loss):
+    nodes = []
+    for unit in (1.0, 1e-8):
+        forest = Forest.from_model(MODEL)
+        scaled = replace(forest, value=unit * forest.value, base=unit * forest.base)
+        problem = pose(encode(scaled, X), unit * Y, loss=loss)
+        assert problem.variation == 2.0 * problem.loss.value(
+            problem.target, problem.loss.best_constant(problem.target, None)[:, np.newaxis], None
+        )
+        nodes.append(Solver(problem, Options()).solve(0.1).n_nodes)
+    assert nodes[0] == nodes[1] > 0
+
+
+@pytest.mark.parametrize("loss", [AbsoluteError(), HuberLoss(), PoissonLoss(), TweedieLoss(1.5)])
+@pytest.mark.parametrize("constant", [0.0, 0.1])
+def test_constants_have_no_loss_to_divide_by(loss, constant):
+    problem = pose(encode(Forest.from_model(MODEL), X), np.full(len(Y), constant), loss=loss)
+    assert problem.variation == len(Y)

@@ -114,10 +114,10 @@ def shares_of(
             f"forest would hold {found}. Its values or tree weights were changed too much for "
             "that. The forest itself can still predict and be saved."
         )
-    clipped = np.maximum(shares, 0.0)
+    clipped = np.clip(shares, 0.0, 1.0)
     total = clipped.sum(axis=1, keepdims=True)
     sound = np.divide(clipped, total, out=np.zeros_like(clipped), where=total > 0.0)
-    return np.where((off > _LAST_BITS)[:, np.newaxis], sound, shares)
+    return np.where((off > _LAST_BITS)[:, np.newaxis], sound, clipped)
 
 
 # Trees by class

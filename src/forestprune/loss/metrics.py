@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from forestprune.loss.class_metrics import class_metrics
 from forestprune.loss.loss import Loss
 from forestprune.loss.squared_error import SquaredError
+from forestprune.loss.targets import is_constant
 
 Floats = NDArray[np.float64]
 
@@ -20,12 +21,6 @@ def error_of_mean(values: Floats, weight: Floats | None) -> float:
     # As many rows as weigh the same together, had they equal weights.
     rows = values.size if weight is None else float(weight.sum() ** 2 / (weight**2).sum())
     return float(np.sqrt(scatter / rows))
-
-
-def _is_constant(target: Floats, weight: Floats | None) -> bool:
-    """Tell whether all rows that count have the same target."""
-    some = target if weight is None else target[:, weight > 0.0]
-    return bool((some == some[:, :1]).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +74,7 @@ class Yardstick:
         self._loss = loss.prepared(target, weight)
         constant = self._loss.best_constant(target, weight)[:, np.newaxis]
         self._of_constant = float(self._mean(self._losses(np.broadcast_to(constant, target.shape))))
-        if not loss.quadratic and _is_constant(target, weight):
+        if not loss.quadratic and is_constant(target, weight):
             self._of_constant = 0.0  # which a raw prediction at infinity would be needed for
 
     def measure(self, raw: Floats) -> Measured:

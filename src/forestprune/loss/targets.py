@@ -1,4 +1,4 @@
-"""Which targets are refused, and how that is said."""
+"""Which targets are refused, and how that is said; which are constant."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,3 +43,9 @@ def check_probabilities(target: Floats, loss: str) -> None:
     # Two passes over the rows, and only then one for the message.
     if target.min(initial=0.0) < 0.0 or target.max(initial=1.0) > 1.0:
         refuse((target < 0.0) | (target > 1.0), target, f"from 0 to 1 for {loss}")
+
+
+def is_constant(target: Floats, weight: Floats | None) -> bool:
+    """Tell whether all rows that count have the same target."""
+    some = target if weight is None else target[:, weight > 0.0]
+    return bool((some == some[:, :1]).all())

@@ -122,19 +122,29 @@ def open_model(
     if options.polish == "subset":
         other = "Use {polish='ridge'} or {polish='leaf'}."
         require_no_constraint(source.forest, "{polish='subset'}", other)
-    if source.forest.averages_distributions and (options.polish or options.joint):
-        name = "polish" if options.polish else "joint"
-        raise OptionError(
-            f"{named(name, repr(getattr(options, name)))} could make anything of the leaves, but "
-            "this model averages distributions over classes, and its leaves must stay such. Leave "
-            "it out: with {rule='subtree'} leaves are refitted as they are chosen."
-        )
+    if source.forest.averages_distributions:
+        _require_distributions(options)
     if max_depth is not None:
         weighting = cut_weighting(source.forest, options.weighting, max_depth)
         source, options = source.cut(max_depth), replace(options, weighting=weighting)
     rule = rule_for(source.forest, options)
     rule.prepare(source.forest, _about_rows(X), options.n_jobs)
     return source.by_levels() if rule.by_levels else source, options
+
+
+def _require_distributions(options: Options) -> None:
+    """Refuse what would not leave distributions over classes in the leaves of an average."""
+    if options.polish or options.joint:
+        name, instead = "polish" if options.polish else "joint", "Leave it out"
+    elif options.rule == "oblivious" and options.refits:
+        name, instead = "rule", "Leave it out, or add {refit=False}"
+    else:
+        return
+    raise OptionError(
+        f"{named(name, repr(getattr(options, name)))} could make anything of the leaves, but this "
+        f"model averages distributions over classes, and its leaves must stay such. {instead}: "
+        "with {rule='subtree'} leaves are refitted as they are chosen."
+    )
 
 
 def _about_rows(X: Any) -> int:

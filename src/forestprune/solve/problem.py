@@ -11,11 +11,15 @@ from forestprune.forest.checks import seal
 from forestprune.forest.cutting import sum_of_roots
 from forestprune.kernels.records import Trees
 from forestprune.loss import Loss, SquaredError
+from forestprune.loss.targets import is_constant
 from forestprune.rows.encoding import Encoding, checked_weights
 from forestprune.rows.trees import read_trees
 
 LAST_DIGITS = 1e-14
 """What squares of residuals are uncertain by, relative to those of the intercept alone."""
+
+LEAST_LOG = 3e-5
+"""By how much logs of means, or log-odds, must differ so that the target counts as no constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +182,13 @@ def pose(
     intercept = forest.base + sum_of_roots(forest, np.ones(forest.n_trees, np.bool_))
     mean = loss.best_constant(target, weights)[:, np.newaxis]
     variation = 2.0 * loss.value(target, mean, weights)
+    curvature = loss.curvature(target, weights)
     # Targets that differ by no more than rounding are constant; errors are then taken as they are.
     rows = encoding.n_rows if weights is None else float(weights.sum())
     size = max(float(np.abs(mean).max()), float(np.abs(intercept).max()))
-    if variation <= rows * (1e-15 * size) ** 2 or variation <= 1e-9 * rows * (not loss.quadratic):
+    least = (1e-15 * size) ** 2 if loss.link == "identity" else LEAST_LOG**2
+    constant = not loss.quadratic and is_constant(target, weights)
+    if constant or variation <= rows * curvature * least:
         variation = float(rows)
     residual = -loss.gradient(target, intercept[:, np.newaxis])
     if weights is not None:
@@ -195,7 +202,7 @@ def pose(
         residual=seal(residual),
         loss=loss,
         n_jobs=n_jobs,
-        curvature=loss.curvature(target, weights),
+        curvature=curvature,
     )
 
 
