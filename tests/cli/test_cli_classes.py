@@ -92,7 +92,9 @@ def test_figures_of_classes_are_in_the_tables(tmp_path):
 def test_any_scorer_chooses_and_tolerance_is_measured_in_it(tmp_path):
     model, others = made(LABELS["words"], tmp_path)
     args = [*command(tmp_path, "prune"), "--scoring", "f1_macro", "--tolerance", 0.1, "--json"]
-    document = json.loads(succeeds(*args).stdout)
+    done = succeeds(*args)
+    assert "choosing by f1_macro on " in done.stderr
+    document = json.loads(done.stdout)
     X, y = others[list("abcde")], others["kind"]
     small = joblib.load(tmp_path / "small.joblib")
     scores = [f1_score(y, each.predict(X), average="macro") for each in (model, small)]
