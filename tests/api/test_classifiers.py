@@ -145,7 +145,7 @@ def test_a_fitted_classifier_is_used_as_it_is(kind):
             made(kind, given, max_nodes=60).fit(X_TEST, Y_TEST)
         assert "by number" not in str(caught.value)
     numbered = made(kind, forest().fit(X, Y), max_nodes=60)
-    with pytest.raises(ValueError, match=r"which are 0, 1; got 'no'.* classes by number only"):
+    with pytest.raises(ValueError, match=r"which are 0, 1; got 'no', 'yes'\. .* number only"):
         numbered.fit(X_TEST, np.where(Y_TEST == 1, "no", "yes"))
 
 
