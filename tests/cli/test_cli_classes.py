@@ -148,6 +148,13 @@ def test_labels_that_the_model_does_not_have(tmp_path):
     fails(tmp_path, *args, match="1 have none; the first is row 3")
 
 
+def test_inspect_calls_the_brier_score_by_its_name(tmp_path):
+    model = RandomForestClassifier(2, max_depth=2, random_state=0)
+    joblib.dump(model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]), tmp_path / "model.joblib")
+    shown = succeeds("inspect", tmp_path / "model.joblib", "--trust").stdout
+    assert re.search(r"trained for +Brier score", shown)
+
+
 def test_inspect_speaks_of_classes(tmp_path):
     made(LABELS["words"], tmp_path)
     text = succeeds("inspect", tmp_path / "model.joblib", "--trust").stdout
