@@ -14,7 +14,7 @@ if INTERPRETED:
         f"interop/test_{name}.py"
         for name in (
             *("catboost", "catboost_categories", "catboost_classifiers", "catboost_losses"),
-            *("constraints", "damaged_files", "lightgbm"),
+            *("clients", "constraints", "damaged_files", "lightgbm"),
             *("model_files", "objectives", "pipelines", "sklearn_hist", "xgboost"),
         )
     ]

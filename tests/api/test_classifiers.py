@@ -141,8 +141,12 @@ def test_a_fitted_classifier_is_used_as_it_is(kind):
         known = {t for tree in inner.estimators_ for t in tree.tree_.threshold}
         kept = {t for tree in small.estimator_.estimators_ for t in tree.tree_.threshold}
         assert kept <= known | {-2.0}
-        with pytest.raises(ValueError, match="must hold labels of the model"):
+        with pytest.raises(ValueError, match="must hold labels of the model") as caught:
             made(kind, given, max_nodes=60).fit(X_TEST, Y_TEST)
+        assert "by number" not in str(caught.value)
+    numbered = made(kind, forest().fit(X, Y), max_nodes=60)
+    with pytest.raises(ValueError, match=r"which are 0, 1; got 'no', 'yes'\. .* number only"):
+        numbered.fit(X_TEST, np.where(Y_TEST == 1, "no", "yes"))
 
 
 def test_what_is_fitted_is_what_prune_gives():

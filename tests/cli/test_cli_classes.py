@@ -92,7 +92,9 @@ def test_figures_of_classes_are_in_the_tables(tmp_path):
 def test_any_scorer_chooses_and_tolerance_is_measured_in_it(tmp_path):
     model, others = made(LABELS["words"], tmp_path)
     args = [*command(tmp_path, "prune"), "--scoring", "f1_macro", "--tolerance", 0.1, "--json"]
-    document = json.loads(succeeds(*args).stdout)
+    done = succeeds(*args)
+    assert "choosing by f1_macro on " in done.stderr
+    document = json.loads(done.stdout)
     X, y = others[list("abcde")], others["kind"]
     small = joblib.load(tmp_path / "small.joblib")
     scores = [f1_score(y, each.predict(X), average="macro") for each in (model, small)]
@@ -144,6 +146,13 @@ def test_labels_that_the_model_does_not_have(tmp_path):
     incomplete = table.assign(kind=(table["kind"] > 4).astype(float).where(table.index != 242))
     incomplete.to_csv(tmp_path / "rows.csv", index=False)
     fails(tmp_path, *args, match="1 have none; the first is row 3")
+
+
+def test_inspect_calls_the_brier_score_by_its_name(tmp_path):
+    model = RandomForestClassifier(2, max_depth=2, random_state=0)
+    joblib.dump(model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]), tmp_path / "model.joblib")
+    shown = succeeds("inspect", tmp_path / "model.joblib", "--trust").stdout
+    assert re.search(r"trained for +Brier score", shown)
 
 
 def test_inspect_speaks_of_classes(tmp_path):

@@ -1,5 +1,6 @@
 """The path: its grid, its points, scores, choosing, saving."""
 
+import re
 import sys
 from dataclasses import replace
 
@@ -238,6 +239,19 @@ def test_confidence_asks_for_standard_errors_to_spare(path):
     unreachable = PruningPath(path.source, path.points, replace(v, full=0.9999))
     with pytest.raises(ValueError, match=r"within tolerance=0\.05 with confidence=0\.9"):
         unreachable.select(tolerance=0.05, confidence=0.9)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_the_tolerance_that_is_said_to_be_needed_is_enough(path, confidence):
+    """Rounded to the nearest, 0.402 would become 0.4, which is out of reach again."""
+    for max_nodes in (3, 5, 10, 15, 20, 40):
+        asked = {"max_nodes": max_nodes, "confidence": confidence}
+        with pytest.raises(ValueError, match="which needs") as caught:
+            path.select(tolerance=1e-6, **asked)
+        needed = float(re.search(r"needs tolerance=(\S+) or more", str(caught.value))[1])
+        assert path.select(tolerance=needed, **asked).n_nodes <= max_nodes
+        with pytest.raises(ValueError, match="which needs"):
+            path.select(tolerance=0.9 * needed, **asked)
 
 
 def test_a_shortfall_has_the_error_of_a_paired_difference(path, model):

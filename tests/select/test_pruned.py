@@ -145,6 +145,7 @@ def test_a_table_for_notebooks(small, unvalidated):
     table = {row[0]: row[1:] for row in rows}
     full, found = fp.Forest.from_model(FOREST), small.validation
     share = f"{100 * small.n_nodes / full.n_nodes:.3g} %"
+    assert table["RandomForestRegressor"] == ["full", "pruned", "of the full model's"]
     assert table["nodes"] == [f"{full.n_nodes:,}", f"{small.n_nodes:,}", share]
     assert table["trees"][:2] == ["15", f"{small.n_trees}"]
     assert table["RMSE"] == [f"{found.full_rmse:.4g}", f"{found.rmse:.4g}"]

@@ -160,7 +160,7 @@ ONE = {"y_val": np.full(200, "yes")}
 @pytest.mark.parametrize(
     ("problem", "how", "more", "message"),
     [
-        (TWO, "f1", {}, r"pos_label=1 .*make_scorer\(f1_score, pos_label='yes'\)"),
+        (TWO, "f1", {}, r"pos_label=1 .*make_scorer\(f1_score, pos_label='yes'\).* 'f1_macro'"),
         (TWO, make_scorer(f1_score), {}, "scoring=f1_score cannot .*pos_label='yes'"),
         (TWO, "r2", {}, "scoring=r2 cannot score these validation rows: could not convert"),
         (THREE, "roc_auc", {}, "has 3 classes, for which there are 'roc_auc_ovr', 'f1_macro'"),

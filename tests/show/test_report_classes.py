@@ -213,6 +213,24 @@ def test_any_scorer_has_its_name(two, tmp_path):
     assert "Models were chosen by neg_log_loss." in Page(text).text
 
 
+def test_a_scorer_that_is_a_figure_is_told_once(tmp_path):
+    path, X, y = made(
+        GradientBoostingClassifier(n_estimators=5, random_state=0), 2, scoring="balanced_accuracy"
+    )
+    shown = Page(written(tmp_path, path, 4, X=X, y=y)).text
+    assert re.search(r"balanced accuracy \S+ →", shown)
+    assert not re.search(r"balanced_accuracy \S+ →", shown)
+
+
+def test_constraints_are_a_sentence_of_their_own(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = rng.poisson(np.exp(X[:, 0]))
+    model = HistGradientBoostingRegressor(loss="poisson", max_iter=5, monotonic_cst=[1, 0, 0])
+    path = fp.prune_path(model.fit(X, y), X, y, n_alphas=4)
+    assert "exp(sum). Constraints, kept" in Page(written(tmp_path, path, 2)).text
+
+
 def test_counts_have_errors_in_their_units(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))

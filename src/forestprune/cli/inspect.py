@@ -20,6 +20,9 @@ Reading = Literal["text", "formula"]
 _MOST_CLASSES = 30
 """How many classes are named."""
 
+_PROPER_NAMES = {"brier": "Brier score", "poisson": "Poisson loss"}
+"""Losses whose names here do not say enough of them, or not as people write it."""
+
 
 def inspect(
     model: ModelFile,
@@ -123,5 +126,5 @@ def _trained_for(document: dict[str, Any]) -> str:
     objective, link = document["objective"], document["link"]
     if objective in (None, "unknown"):
         return "" if link == "identity" else f"a loss with the link {link}"
-    words = objective.replace("_", " ")
+    words = _PROPER_NAMES.get(objective, objective.replace("_", " "))
     return words if link == "identity" else f"{words}, link {link}"

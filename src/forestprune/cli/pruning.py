@@ -72,7 +72,8 @@ def make_small(
     # Without a file of its own, a small model would go to one like that of the large one.
     source = replace(source, ending=(files.model if out is None else out).suffix.lower())
     task = work.prepare(source, files, asked.data, asked.division)
-    output.note(*task.described("choosing by" if size.alpha is None else "scoring on"))
+    choosing = f"choosing by {options.scoring} on" if options.scoring else "choosing by"
+    output.note(*task.described(choosing if size.alpha is None else "scoring on"))
     output.warn(task.overlap)
     path, place = _chosen(task, asked, whole=page is not None)
     small = path[place]

@@ -16,6 +16,18 @@ Label = str | int | float | bool
 _ROUNDING = ("catboost",)
 """Libraries that keep numbers among labels in single precision: 0.699999988 in place of 0.7."""
 
+BY_NUMBER = "It knows its classes by number only: write the numbers that they had in training."
+"""What helps if :func:`are_by_number`."""
+
+
+def are_by_number(classes: Sequence[Label], given: Any) -> bool:
+    """Whether `given` is a word where a model has numbers for classes, which words may stand for.
+
+    XGBoost and files of LightGBM keep no labels but 0, 1 and so on.
+    """
+    numbered = list(classes) == list(range(len(classes))) and not isinstance(classes[0], bool)
+    return numbered and isinstance(given, str)
+
 
 def plain_labels(classes: ArrayLike) -> dict[str, Any]:
     """Return the labels of a model as :class:`Origin` holds them: `classes`, `classes_dtype`."""
@@ -84,6 +96,7 @@ def class_numbers(origin: "Origin", y: ArrayLike, rows: int) -> NDArray[np.int64
     if strange:
         raise ValueError(
             f"y must hold labels of the model, which are {listed(classes)}; got {listed(strange)}."
+            + (" " + BY_NUMBER) * are_by_number(classes, strange[0])
         )
     return np.fromiter((numbers[entry] for entry in entries), np.int64, len(entries))
 

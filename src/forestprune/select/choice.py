@@ -1,5 +1,6 @@
 """Choosing one of several points: the best within a budget, or the smallest that is good enough."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -47,7 +48,8 @@ def choose_point(
         if not (allowed & good).any():
             asked = named("tolerance", tolerance)
             asked += "" if confidence is None else f" with {named('confidence', confidence)}"
-            raise OutOfReachError(_too_small(validation, allowed, good, n_nodes, budget, asked))
+            needed = np.where(allowed, validation.needed(confidence), np.inf)
+            raise OutOfReachError(_too_small(validation, needed, good, n_nodes, budget, asked))
         allowed &= good
     elif validation is not None and one_standard_error and allowed.any():
         within_budget = np.flatnonzero(allowed)
@@ -72,19 +74,20 @@ def choose_point(
 
 def _too_small(
     validation: Validation,
-    allowed: NDArray[np.bool_],
+    needed: NDArray[np.float64],
     good: NDArray[np.bool_],
     n_nodes: NDArray[np.int64],
     budget: Budget,
     asked: str,
 ) -> str:
     """Return what is out of reach, and what would be within."""
-    highest = float(validation.scores[allowed].max())
+    best = int(np.argmin(needed))
     within = f" within {budget.named}" if budget else ""
     message = (
         f"No model{within} comes within {asked} of the full model's validation {validation.name}, "
-        f"{validation.full:.4g}. The best that was found{within} has {highest:.4g}, which needs "
-        f"{named('tolerance', f'{validation.full - highest:.2g}')} or more."
+        f"{validation.full:.4g}. The best that was found{within} has "
+        f"{validation.scores[best]:.4g}, which needs "
+        f"{named('tolerance', _rounded_up(float(needed[best])))} or more."
     )
     if good.any() and not good[:-1].any():
         # The full model is always there; between it and the budget nothing may have been tried.
@@ -92,6 +95,12 @@ def _too_small(
     elif good.any():
         message += f" The smallest that comes as close has {n_nodes[good].min():,} nodes."
     return message
+
+
+def _rounded_up(number: float) -> str:
+    """Return a number above 0 with two digits, and no smaller: whoever gives it gets a model."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{float(f'{math.ceil(number / step) * step:.2g}'):g}"
 
 
 def _within_bytes(

@@ -31,7 +31,7 @@ def score_words(found: ValidationScore | None) -> str:
 def html_table(small: "PrunedForest") -> str:
     """Return a table without colours of its own, so that it suits any theme."""
     origin, full, found = small.forest.origin, small.full, small.validation
-    name = "Forest" if origin is None else origin.model_class
+    model_class = "Forest" if origin is None else origin.model_class
     lines = [
         ("trees", f"{full.n_trees:,}", f"{small.n_trees:,}", _share(small.n_trees, full.n_trees)),
         ("nodes", f"{full.n_nodes:,}", f"{small.n_nodes:,}", _share(small.n_nodes, full.n_nodes)),
@@ -57,7 +57,7 @@ def html_table(small: "PrunedForest") -> str:
     heading = "".join(
         f'<th style="text-align: {side}">{escape(text)}</th>'
         for side, text in (
-            ("left", name),
+            ("left", model_class),
             ("right", "full"),
             ("right", "pruned"),
             ("right", "of the full model's"),

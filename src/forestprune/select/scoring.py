@@ -184,7 +184,8 @@ class ScorerJudge(Judge):
         elif "pos_label" in reason:
             advice += (
                 " Say which class is the positive one, as in "
-                f"make_scorer(f1_score, pos_label={classes[1]!r})."
+                f"make_scorer(f1_score, pos_label={classes[1]!r}), or take the mean of both, as "
+                "'f1_macro' does."
             )
         if "sample_weight" in reason:
             advice += " Rows have weights: leave them out, or give a scorer that takes them."

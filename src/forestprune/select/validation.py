@@ -166,6 +166,10 @@ class Validation:
         spare = _spare(confidence) * self.shortfall_errors
         return self.scores - spare >= _lowest(self.full, tolerance)
 
+    def needed(self, confidence: float | None) -> NDArray[np.float64]:
+        """Return the tolerance within which each point comes, if so with confidence."""
+        return self.full - self.scores + _spare(confidence) * self.shortfall_errors
+
     def at(self, index: int) -> ValidationScore:
         """Return that of one point."""
         return ValidationScore(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.forest.classes import Label
+from forestprune.forest.classes import BY_NUMBER, Label, are_by_number
 from forestprune.forest.frames import listed
 from forestprune.tables.csv_files import MISSING_WORDS
 from forestprune.tables.numbers import NotNumbersError, numbers_of_array, numbers_of_series
@@ -20,11 +20,8 @@ class NotLabelsError(NotNumbersError):
     def __init__(self, row: int, entry: Any, classes: Sequence[Label]) -> None:
         super().__init__(row, entry)
         self.must = f"must hold labels of the model, which are {listed(classes)}"
-        by_number = list(classes) == list(range(len(classes))) and not isinstance(classes[0], bool)
-        if by_number and isinstance(entry, str):
-            self.hint = (
-                "It knows its classes by number only: write the numbers that they had in training."
-            )
+        if are_by_number(classes, entry):
+            self.hint = BY_NUMBER
 
 
 @dataclass(frozen=True)
