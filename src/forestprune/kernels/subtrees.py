@@ -143,9 +143,16 @@ def leaf_objectives(trees, price, i, share, bounded, stretch, total, best):
         sums, origin = total[o], trees.origin[o][a:b]
         add_up_splits(splits_of(trees, i), sums)
         if price.refit:
-            for v in range(b - a):
+            # Two loops, since one that asks of each node whether it is bounded takes far longer.
+            for v in range(b - a if bounded else 0):
                 n = share * weight[v]
-                f = best_value(trees, price, bounded, stretch, o, a + v, n, sums[v])
+                f = best_value(trees, price, True, stretch, o, a + v, n, sums[v])
+                shift = f - origin[v]
+                best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
+                best[v] += price.shrinkage * shift * shift
+            for v in range(0 if bounded else b - a):
+                n = share * weight[v]
+                f = best_value(trees, price, False, stretch, o, a + v, n, sums[v])
                 shift = f - origin[v]
                 best[v] += f * (share * weight[v] * f - 2.0 * sums[v])
                 best[v] += price.shrinkage * shift * shift
