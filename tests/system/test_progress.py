@@ -2,9 +2,10 @@ import io
 import sys
 import threading
 
+import numba
 import pytest
+from numba.core import event
 
-from forestprune.kernels import jit  # noqa: F401 - which listens to the compiler
 from forestprune.system import progress
 from forestprune.system.bars import TerminalBar
 
@@ -203,21 +204,22 @@ def as_kernel(function):
 
 
 def test_where_there_is_no_terminal_one_line_says_so_once(monkeypatch):
-    numba = pytest.importorskip("numba")
     if numba.config.DISABLE_JIT:
         pytest.skip("nothing is compiled")
+    monkeypatch.setattr(progress._display, "_said", True)  # which hears of it too
     monkeypatch.setattr(progress, "_display", progress._Display())
     monkeypatch.setattr(progress, "SOON", 0.0)
     log = io.StringIO()
     monkeypatch.setattr("sys.stderr", log)
-    numba.njit(lambda x: x + 1)(1)  # a function of the user's
-    assert log.getvalue() == ""
-    numba.njit(as_kernel(lambda x: x + 1))(1)
-    numba.njit(as_kernel(lambda x: x + 2))(1)
+    with event.install_listener("numba:compile", progress.listener()):
+        numba.njit(lambda x: x + 1)(1)  # a function of the user's
+        assert log.getvalue() == ""
+        numba.njit(as_kernel(lambda x: x + 1))(1)
+        numba.njit(as_kernel(lambda x: x + 2))(1)
     assert log.getvalue() == progress.LINE + "\n"
     assert "once for each installation" in progress.LINE
     monkeypatch.setattr(progress, "_display", progress._Display())
-    with progress.hidden():
+    with event.install_listener("numba:compile", progress.listener()), progress.hidden():
         numba.njit(as_kernel(lambda x: x + 3))(1)
     assert log.getvalue() == progress.LINE + "\n"
 

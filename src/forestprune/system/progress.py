@@ -156,6 +156,13 @@ def watch_compiler() -> None:
     """Hear of what is compiled from now on."""
     from numba.core import event
 
+    event.register("numba:compile", listener())  # type: ignore[no-untyped-call]
+
+
+def listener() -> Any:
+    """Return what tells the present display, whenever numba asks it to, of what is compiled."""
+    from numba.core import event
+
     display = _display
 
     class Compiler(event.Listener):
@@ -167,7 +174,7 @@ def watch_compiler() -> None:
             if _is_ours(event):
                 display.compile(-1)
 
-    event.register("numba:compile", Compiler())  # type: ignore[no-untyped-call]
+    return Compiler()
 
 
 def _is_ours(event: Any) -> bool:
