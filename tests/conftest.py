@@ -1,7 +1,9 @@
-"""What is run: `effort` says how many cases are drawn, and the marker `long` what can wait."""
+"""What is run: `effort` says how many cases are drawn, `long` and `sampled` what can wait."""
 
 import os
+from collections import Counter
 
+import pytest
 from effort import EXAMPLES, INTERPRETED
 from hypothesis import HealthCheck, settings
 
@@ -29,3 +31,16 @@ settings.register_profile(
     derandomize=os.environ.get("CI") is not None,
 )
 settings.load_profile("forestprune")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Let all but each n-th case of a test that is `sampled(n)` wait for `make test-all`."""
+    seen = Counter()
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker is not None:
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % marker.args[0]:
+                item.add_marker(pytest.mark.long)
+            seen[test] += 1

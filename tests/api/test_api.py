@@ -73,6 +73,7 @@ def test_one_is_the_default_of_alpha():
     assert fp.prune(FOREST, X, Y, max_depth=2).alpha == 1.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", MODELS[:4], ids=name)
 @pytest.mark.parametrize("polish", [None, "ridge"])
 @pytest.mark.parametrize("limit", [15, 60, 200])

@@ -289,6 +289,7 @@ def _pruned(root, mask):
 # Best subset tree selection
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", [forest(7, max_depth=3), boosting(7)], ids=["average", "sum"])
 @pytest.mark.parametrize("solver", ["heuristic", "scip"])
 @pytest.mark.parametrize(

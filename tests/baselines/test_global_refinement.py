@@ -225,6 +225,7 @@ def trained(name, rows):
     return model.fit(X[rows], target[rows]), target
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*MODELS, "bagging", "pipeline", "xgboost", "lightgbm"])
 def test_points_are_measured_validated_and_exported(name, tmp_path):
     inner, outer = slice(0, 140), slice(140, 200)

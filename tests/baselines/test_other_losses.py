@@ -81,6 +81,7 @@ def constant_loss(name, target):
 # What all have in common
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("baseline", [fewer_trees, cost_complexity, lasso])
 @pytest.mark.parametrize("name", MODELS)
 def test_points_are_measured_validated_and_exported(name, baseline, tmp_path):

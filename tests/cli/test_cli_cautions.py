@@ -65,6 +65,7 @@ def test_a_tolerance_out_of_reach_names_the_cure(shop, tmp_path):
     assert "--validation" not in others
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("copied", "spoken_of"), [(1.0, True), (0.6, True), (0.4, False)])
 def test_rows_to_choose_by_that_are_pruned_with_are_noticed(copied, spoken_of, shop, tmp_path):
     rows, others = (pd.read_csv(shop / name, dtype=str) for name in ("rows.csv", "others.csv"))

@@ -54,6 +54,7 @@ def command(folder, name, ending="csv", out="small.joblib"):
     return [*args, "--out", folder / out, "--force"] if name != "path" else args
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_are_taken_as_they_are(kind, ending, tmp_path):

@@ -66,6 +66,7 @@ def test_a_result_that_cannot_be_printed(shop, tmp_path):
     assert "Traceback" not in stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("closed", [1, 2])
 def test_streams_that_are_closed(closed, shop, tmp_path):
     out = tmp_path / "s.npz"

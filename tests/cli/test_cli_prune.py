@@ -25,6 +25,7 @@ from forestprune.tables.rows import Rows
 pytest.importorskip("pandas")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("library", "ending"), MODELS, ids=IDS)
 @pytest.mark.filterwarnings("ignore")
 def test_the_small_file_predicts_what_prune_would(library, ending, shop, friedman, tmp_path):
@@ -155,6 +156,7 @@ def test_a_file_to_choose_by(shop, friedman, tmp_path):
     assert "choosing by 64 others: the rows of" in result.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("library", "ending"), MODELS, ids=IDS)
 def test_a_budget_of_bytes_is_kept_by_the_file(library, ending, shop, tmp_path):

@@ -24,6 +24,7 @@ def tables(friedman, tmp_path_factory):
     return folder
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("library", FILES)
 @pytest.mark.parametrize(

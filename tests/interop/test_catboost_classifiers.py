@@ -207,6 +207,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kind", "loss", "way"),
     [

@@ -94,6 +94,7 @@ def fitted(name, kind):
     return clone((OF_LABELS | OF_NUMBERS | OF_TWO)[name]).fit(X, y), X, y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_in_and_out(name, kind):
     model, X, y = fitted(name, kind)
@@ -132,6 +133,7 @@ def test_in_and_out(name, kind):
     assert y is not None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "kind"), [case for case in CASES if case[1] in ("text", "more")])
 def test_pruned_models_are_of_the_same_class(name, kind, tmp_path):
     model, X, y = fitted(name, kind)

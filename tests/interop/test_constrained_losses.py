@@ -80,6 +80,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("options", [{"shrinkage": 0.0}, {"rule": "layer"}], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_pruned_models_keep_to_constraints(name, options):

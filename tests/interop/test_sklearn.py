@@ -255,6 +255,7 @@ def test_training_can_go_on_from_the_pruned_model(name, friedman):
     assert len(native.estimators_) == kept + 3 or name == "boosting, early end"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("depth", [0, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_pruned_trees_can_be_drawn(name, depth, friedman):

@@ -339,6 +339,7 @@ def test_what_is_written_is_what_was_read(name, models, tmp_path):
     same(raw(loaded.to_native(), X), forest.truncate(1).predict(X))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_pruned_models_predict_what_the_pruned_forest_does(name, models, tmp_path):
     forest = fp.Forest.from_model(models(name))

@@ -13,6 +13,7 @@ from forestprune.forest import registry
 X, Y = make_friedman1(200, noise=1.0, random_state=0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("library", "formats"),
     [

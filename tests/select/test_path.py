@@ -112,6 +112,7 @@ def test_what_the_arrays_say_is_what_the_models_are(path):
         path[len(path)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{}, {"polish": "ridge"}, {"joint": "ridge"}])
 def test_objectives_can_be_recomputed_from_the_model(model, options):
     path = fp.prune_path(model, X, Y, n_alphas=8, rule="layer", **options)

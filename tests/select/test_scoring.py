@@ -72,6 +72,7 @@ def name_of(case):
     return case if isinstance(case, str) else None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("problem", "how"), CASES, ids=name_of)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")  # for native
@@ -103,6 +104,7 @@ BY_ROW += [(AMOUNTS, name) for name in influence.OF_NUMBERS]
 BY_ROW += [(ONE_AND_TWO, name) for name in ("f1", "average_precision")]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("problem", "name"), BY_ROW, ids=name_of)
 def test_errors_by_row_are_those_of_a_bootstrap(problem, name, monkeypatch):
     model, X, y = problem

@@ -485,6 +485,7 @@ def chain_tree(depth):
     return tree
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "drawn",
     [

@@ -129,6 +129,7 @@ def test_values_of_leaves_are_the_best_there_are(name):
     assert point.objective == pytest.approx(best_values(problem, point, 5.0), rel=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", KINKED)
 def test_values_of_leaves_are_nearly_the_best_where_losses_have_kinks(name):
     problem = problem_of(name)

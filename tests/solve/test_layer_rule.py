@@ -109,6 +109,7 @@ def test_no_single_tree_can_improve_the_result(case, alpha):
                 assert value >= reached - least - slack - 1e-9 * abs(reached)
 
 
+@pytest.mark.sampled(3)
 @sketched
 @pytest.mark.parametrize("joint", [None, "ridge", "subset"])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -142,6 +142,7 @@ def test_searching_never_makes_it_worse(case, alpha):
         assert after == pytest.approx(expected, rel=1e-9, abs=slack)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("local_search", ["random", "correlated"])
 def test_the_random_search_finds_more_and_depends_on_the_seed_only(local_search):
     X, y = make_friedman1(200, noise=1.0, random_state=1)

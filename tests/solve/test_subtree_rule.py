@@ -37,6 +37,7 @@ def model(request):
     return MODELS[request.param]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_a_small_model_of_the_same_class(model, way, tmp_path):
     before = joblib.hash(model)
@@ -66,6 +67,7 @@ def test_subtrees_need_fewer_nodes_than_layers(model):
     assert errors["subtree"] < 0.9 * errors["layer"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [60, 100, 200])
 @pytest.mark.parametrize("refit", [False, True])
 def test_budgets_are_used_up(model, limit, refit):
@@ -76,6 +78,7 @@ def test_budgets_are_used_up(model, limit, refit):
     assert small.loss <= path.select(max_nodes=limit).loss
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_the_points_of_a_path_are_what_its_arrays_say(model, way, tmp_path):
     path = fp.prune_path(model, X, Y, n_alphas=12, rule="subtree", X_val=X_VAL, y_val=Y_VAL, **way)
@@ -306,6 +309,7 @@ def test_budgets_of_trees_and_nodes_together(rule, polish):
     assert small.loss <= path.select(max_nodes=150, max_trees=3).loss + 1e-12
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_objectives_can_be_recomputed_from_the_model(model, way):
     weights = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
