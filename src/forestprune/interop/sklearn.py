@@ -46,8 +46,9 @@ from forestprune.forest.build import RawTree, average_of_leaves, build_forest, w
 from forestprune.forest.classes import labels_of
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.new_splits import NewTree, SplitLimits, limits_of_rows
 from forestprune.forest.origin import Origin
-from forestprune.interop import sklearn_hist
+from forestprune.interop import sklearn_hist, sklearn_trees
 from forestprune.interop.params import check_writable, refusal
 from forestprune.interop.sklearn_classes import (
     check_outputs,
@@ -388,6 +389,30 @@ def to_native(forest: Forest, origin: Origin) -> Any:
     if forest.feature_names is not None:
         model.feature_names_in_ = np.array(forest.feature_names, dtype=object)
     return model
+
+
+def split_limits(forest: Forest) -> SplitLimits:
+    """Return which new splits an estimator can have."""
+    if _is_hist(forest):
+        return sklearn_hist.split_limits(forest)
+    limits = limits_of_rows(forest)
+    features = forest.tree_extras.get("features")
+    if features is None:
+        return limits
+    columns = np.zeros((forest.n_trees, forest.n_features), np.bool_)
+    np.put_along_axis(columns, features, values=True, axis=1)
+    return replace(limits, columns=columns)
+
+
+def new_node_extras(forest: Forest, tree: NewTree) -> dict[str, NDArray[Any]]:
+    """Return what an estimator keeps of the nodes of a new tree."""
+    if _is_hist(forest):
+        return sklearn_hist.new_node_extras(forest, tree)
+    return sklearn_trees.new_node_extras(forest, tree)
+
+
+def _is_hist(forest: Forest) -> bool:
+    return forest.origin is not None and forest.origin.model_class in sklearn_hist.CLASSES
 
 
 def _classes(model: Any) -> dict[str, Any]:

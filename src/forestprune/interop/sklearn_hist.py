@@ -14,6 +14,7 @@ becomes "loss".
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,6 +33,7 @@ from forestprune.forest.category_sets import unpack_categories
 from forestprune.forest.classes import labels_of
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.new_splits import NewTree, SplitLimits, limits_of_rows
 from forestprune.forest.origin import Link, Origin
 from forestprune.interop.sklearn_classes import described, in_rounds
 from forestprune.interop.sklearn_params import decoded, encoded
@@ -227,6 +229,26 @@ def _read_tree(tree: Any, order: NDArray[np.int64]) -> RawTree:
         },
         extras={"gain": nodes["gain"], "bin_threshold": nodes["bin_threshold"]},
     )
+
+
+# New splits
+
+
+def split_limits(forest: Forest) -> SplitLimits:
+    """Return which new splits a model can have: by sets on the columns with categories."""
+    limits = limits_of_rows(forest)
+    known = forest.input.categories or [None] * forest.n_features
+    most = np.array([0 if one is None else len(one) for one in known], np.int64)
+    return replace(
+        limits,
+        categorical=np.array([one is not None for one in known], np.bool_),
+        max_category=np.minimum(most, 32 * _SET_WORDS),
+    )
+
+
+def new_node_extras(_forest: Forest, tree: NewTree) -> dict[str, NDArray[Any]]:
+    """Return what scikit-learn keeps of the nodes of a new tree."""
+    return {"gain": tree.gain}
 
 
 # Writing

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree
 from forestprune.forest.forest import Forest
+from forestprune.forest.new_splits import NewTree
 from forestprune.interop.thresholds import as_finite, as_infinite
 
 _NODE_EXTRAS = ("impurity", "n_node_samples")
@@ -61,9 +62,14 @@ def write_tree(
     left, feature = forest.left[nodes], forest.feature[nodes]
     is_split = left >= 0
     if columns is not None:
-        local = np.zeros(forest.n_features, dtype=np.int32)
+        local = np.full(forest.n_features, -1, dtype=np.int32)
         local[columns] = np.arange(columns.size)
         feature = local[feature]
+        if (feature[is_split] < 0).any():
+            raise UnsupportedModelError(
+                "Each tree splits on the columns that bagging drew for it; the tree of "
+                f"{forest.locate(nodes.start)} splits on others."
+            )
     table = np.zeros(left.size, dtype=state["nodes"].dtype)
     for name in _NODE_EXTRAS:
         table[name] = forest.node_extras[name][nodes]
@@ -84,3 +90,29 @@ def write_tree(
         }
     )
     return tree
+
+
+def new_node_extras(forest: Forest, tree: NewTree) -> dict[str, NDArray[Any]]:
+    """Return what scikit-learn keeps of the nodes of a new tree."""
+    impurity = _variance_of_leaves(tree)
+    if forest.averages_distributions and forest.n_outputs == 1:
+        impurity *= 2.0  # there are two classes, and as much of it in the other
+    return {"impurity": impurity, "n_node_samples": tree.rows}
+
+
+def _variance_of_leaves(tree: NewTree) -> NDArray[np.float64]:
+    """Return for each node the variance of the leaves below it, weighted by cover.
+
+    That is the impurity that splits take away, from which the importance of features comes; what
+    remains within leaves only the rows could tell. Of shares of classes, it is Gini's impurity.
+    """
+    weight, mean = np.array(tree.cover, np.float64), np.array(tree.value, np.float64)
+    total = np.zeros(weight.size)  # variance times weight
+    for node in np.flatnonzero(np.asarray(tree.left) >= 0)[::-1].tolist():
+        a = int(tree.left[node])
+        both = weight[a] + weight[a + 1]
+        share = weight[a] / both if both > 0 else 0.5
+        apart = mean[a] - mean[a + 1]
+        weight[node], mean[node] = both, mean[a + 1] + share * apart
+        total[node] = total[a] + total[a + 1] + share * (1 - share) * both * (apart @ apart)
+    return np.divide(total, weight, out=np.zeros(weight.size), where=weight > 0)

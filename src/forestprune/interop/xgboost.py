@@ -38,12 +38,14 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
+from numpy.typing import NDArray
 
 from forestprune.exceptions import UnsupportedModelError, warn_caller
 from forestprune.forest.build import average_of_leaves, build_forest
 from forestprune.forest.constraints import kept_by_trees
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import Categories, InputSpec
+from forestprune.forest.new_splits import NewTree, SplitLimits, limits_of_rows
 from forestprune.forest.origin import Origin
 from forestprune.interop import ubjson
 from forestprune.interop.params import plain, refusal
@@ -58,7 +60,10 @@ from forestprune.interop.xgboost_objective import read_objective
 from forestprune.interop.xgboost_trees import n_columns, read_tree
 from forestprune.interop.xgboost_write import to_native
 
-__all__ = ["FILES", "from_model", "load", "save", "table_of", "to_native"]
+__all__ = [
+    *("FILES", "from_model", "load", "new_node_extras", "save", "split_limits", "table_of"),
+    "to_native",
+]
 
 FILES = (".json", ".ubj")
 
@@ -126,6 +131,24 @@ def _with_constraints(forest: Forest, origin: Origin | None) -> Forest:
     elif all(float(trained.get(name, by_default)) == by_default for name, by_default in _LOADED):
         monotone = kept_by_trees(forest, least=_OFTEN)
     return replace(forest, origin=replace(origin, monotone=monotone, interactions=groups))
+
+
+def split_limits(forest: Forest) -> SplitLimits:
+    """Return which new splits a model of XGBoost can have: any, on any column.
+
+    With constraints on interactions, a column that no group names meets no other.
+    """
+    limits = limits_of_rows(forest)
+    if not limits.interactions:
+        return limits
+    named = {column for group in limits.interactions for column in group}
+    alone = ((column,) for column in range(forest.n_features) if column not in named)
+    return replace(limits, interactions=(*limits.interactions, *alone))
+
+
+def new_node_extras(_forest: Forest, tree: NewTree) -> dict[str, NDArray[Any]]:
+    """Return what XGBoost keeps of the nodes of a new tree."""
+    return {"loss_change": tree.gain}
 
 
 def table_of(container: Any) -> Any:
