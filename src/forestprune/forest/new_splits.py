@@ -174,9 +174,9 @@ def with_new_trees(forest: "Forest", trees: Mapping[int, NewTree], *, base: Arra
                 of_nodes.append(forest.node_extras[name][nodes])
             found = sets_of_nodes(forest, nodes) if forest.category_set.size else {}
         else:
+            tree, known = _as_written(forest, tree)
             for name, of_nodes in pieces.items():
-                of_nodes.append(np.asarray(getattr(tree, name)))
-            known = _extras(forest, tree)
+                of_nodes.append(getattr(tree, name))
             for name, of_nodes in extras.items():
                 like = forest.node_extras[name]
                 nothing = np.zeros((len(tree.left), *like.shape[1:]))
@@ -197,13 +197,22 @@ def with_new_trees(forest: "Forest", trees: Mapping[int, NewTree], *, base: Arra
     return replace(forest, **state)
 
 
-def _extras(forest: "Forest", tree: NewTree) -> Mapping[str, NDArray[Any]]:
-    """Return what the library keeps of the nodes of a new tree, as far as that is known."""
-    if forest.origin is None:
-        return {}
-    module = registry.exporter_for(forest.origin.library)
-    known: Mapping[str, NDArray[Any]] = module.new_node_extras(forest, tree)
-    return known
+def _as_written(forest: "Forest", tree: NewTree) -> tuple[NewTree, Mapping[str, NDArray[Any]]]:
+    """Return a tree as the library has it, and what it keeps of the nodes, as far as is known."""
+    is_split = tree.left >= 0
+    by_threshold = is_split.copy()
+    by_threshold[list(tree.left_categories)] = False
+    module = None if forest.origin is None else registry.exporter_for(forest.origin.library)
+    threshold = np.where(by_threshold, tree.threshold, 0.0)
+    if module is not None and hasattr(module, "as_compared"):
+        threshold[by_threshold] = module.as_compared(threshold[by_threshold])
+    tree = replace(
+        tree,
+        feature=np.where(is_split, tree.feature, -1),
+        threshold=threshold,
+        missing_left=is_split & tree.missing_left,
+    )
+    return tree, {} if module is None else module.new_node_extras(forest, tree)
 
 
 # What is asked of new trees

@@ -8,7 +8,8 @@ Modules are named by strings and imported when a model of that library turns up.
 - if trees with new splits can be written, `split_limits(forest) -> SplitLimits`, which they may
   have, and `new_node_extras(forest, tree) -> mapping of str to array`, what goes into the forest's
   `node_extras` for the nodes of a NewTree, both of :mod:`forestprune.forest.new_splits`; what
-  remains unknown is 0,
+  remains unknown is 0; and if it does not take every threshold, `as_compared(thresholds) ->
+  thresholds`, those that it compares with instead,
 - if the library has containers of its own for rows, `table_of(container) -> table`: rows as an
   array, a data frame or a sparse matrix; None for any other object of the library.
 """

@@ -45,8 +45,27 @@ from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Origin
 from forestprune.forest.symmetric import is_symmetric, within_levels
 from forestprune.interop.catboost_objective import read_objective, trainings
-from forestprune.interop.catboost_trees import read_trees, write_trees
+from forestprune.interop.catboost_trees import (
+    as_compared,
+    new_node_extras,
+    read_trees,
+    split_limits,
+    write_trees,
+)
 from forestprune.interop.params import check_writable, plain, refusal, refuse
+
+__all__ = [
+    "FILES",
+    "as_compared",
+    "codes_of_hashes",
+    "from_model",
+    "load",
+    "new_node_extras",
+    "save",
+    "split_limits",
+    "table_of",
+    "to_native",
+]
 
 _CLASSES = {
     cls.__name__: cls for cls in (CatBoostRegressor, CatBoostClassifier, CatBoostRanker, CatBoost)

@@ -1,6 +1,7 @@
 """The trees in CatBoost's JSON format, to arrays and back. A row goes right if x > border."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,9 @@ from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.build import RawTree
 from forestprune.forest.category_sets import unpack_categories
 from forestprune.forest.forest import Forest
+from forestprune.forest.new_splits import LEFT, NEVER, RIGHT, NewTree, SplitLimits, limits_of_rows
+
+_LARGEST = np.finfo(np.float32).max
 
 _MOST_LEFT = 65534
 """Nodes that CatBoost can hold to the left of a split: it counts with 16 bits to the right child.
@@ -78,6 +82,39 @@ class _Questions:
             others = tuple(code for code in range(len(known) + 1) if code != mine)
             self._others[feature, value] = others
         return self._others[feature, value]
+
+
+def split_limits(forest: Forest) -> SplitLimits:
+    """Return which new splits a model of CatBoost can have.
+
+    Where NaN goes is fixed for each feature, and splits on categories ask for one of those that the
+    model has asked for before: it knows no others. Features that the model does not list, because
+    training has dropped them, are unusable.
+    """
+    limits = limits_of_rows(forest)
+    state: Mapping[str, Any] = {} if forest.origin is None else forest.origin.state
+    missing, usable = limits.missing.copy(), np.zeros(forest.n_features, np.bool_)
+    for feature in state["features"]:
+        column = feature["flat_feature_index"]
+        missing[column], usable[column] = LEFT if _nan_goes_left(feature) else RIGHT, True
+    for feature in state.get("categorical", []):
+        column = feature["flat_feature_index"]
+        usable[column] = limits.max_category[column] > 1  # there is one besides any other
+    missing[limits.categorical] = NEVER
+    return replace(limits, missing=missing, usable=usable, one_category=True)
+
+
+def new_node_extras(_forest: Forest, _tree: NewTree) -> dict[str, NDArray[Any]]:
+    """Return what CatBoost keeps of the nodes of a new tree: nothing."""
+    return {}
+
+
+def as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return thresholds as borders: the largest float32 that is not above each, and finite."""
+    within = np.clip(threshold, -_LARGEST, _LARGEST)
+    rounded = within.astype(np.float32)
+    below = np.nextafter(rounded, np.float32(-np.inf))
+    return np.where(rounded > within, below, rounded).astype(np.float64)
 
 
 def write_trees(

@@ -41,19 +41,39 @@ from forestprune.forest.build import average_of_leaves, build_forest
 from forestprune.forest.classes import labels_of
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import InputSpec
+from forestprune.forest.new_splits import (
+    MANY_CATEGORIES,
+    RIGHT,
+    SplitLimits,
+    limits_of_rows,
+)
 from forestprune.forest.origin import Origin
 from forestprune.interop.lightgbm_objective import count_outputs, read_objective
 from forestprune.interop.lightgbm_text import (
     NAN_IS_MISSING,
     ZERO_IS_MISSING,
     ModelText,
+    as_compared,
     compose_model,
     constant_tree,
+    new_node_extras,
     parse_model,
     read_tree,
     write_tree,
 )
 from forestprune.interop.params import check_writable, plain, refusal
+
+__all__ = [
+    "FILES",
+    "as_compared",
+    "from_model",
+    "load",
+    "new_node_extras",
+    "save",
+    "split_limits",
+    "table_of",
+    "to_native",
+]
 
 _CLASSES: dict[str, Any] = {
     cls.__name__: cls for cls in (LGBMRegressor, LGBMClassifier, LGBMRanker, Booster)
@@ -318,6 +338,56 @@ def _marked_columns(text: ModelText, sizes: list[int]) -> tuple[int, ...]:
         for listed, size in zip(codes.values(), sizes, strict=True)
     )
     return tuple(codes) if sound else ()
+
+
+# New splits
+
+
+def split_limits(forest: Forest) -> SplitLimits:
+    """Return which new splits a model of LightGBM can have.
+
+    A column is split by sets if it has been before, since LightGBM, and this module, take a column
+    in one way only. NaN goes right there. Unusable are
+
+    - other columns of categories, and those of which LightGBM has seen one value only,
+    - with `zero_as_missing`, columns that were never split on: nobody knows whether zero counts as
+      missing in them,
+    - with constraints on interactions, columns that no group names: LightGBM does not use them.
+    """
+    limits = limits_of_rows(forest)
+    header, parameters = _header_of(forest)
+    categorical, usable = np.zeros((2, forest.n_features), np.bool_)
+    categorical[list(forest.input.truncated)] = True
+    usable |= [info.startswith("[") for info in _infos(header, forest.n_features)]
+    if re.search(r"(?m)^\[zero_as_missing: 1\]$", parameters):
+        split = np.bincount(forest.feature[forest.left >= 0], minlength=forest.n_features) > 0
+        split[list(forest.input.zero_is_missing)] = True
+        usable &= split
+    usable |= categorical
+    if limits.interactions:
+        named = {column for group in limits.interactions for column in group}
+        usable &= np.isin(np.arange(forest.n_features), list(named))
+    known = forest.input.known_categories
+    most = [len(known.get(column, ())) or MANY_CATEGORIES for column in range(forest.n_features)]
+    return replace(
+        limits,
+        missing=np.where(categorical, RIGHT, limits.missing).astype(np.int8),
+        categorical=categorical,
+        usable=usable,
+        max_category=np.where(categorical, most, 0),
+    )
+
+
+def _header_of(forest: Forest) -> tuple[Mapping[str, Any], str]:
+    """Return header and parameters of the text that `forest` was read from."""
+    state = {} if forest.origin is None else forest.origin.state
+    return state.get("header", {}), state.get("parameters", "")
+
+
+def _infos(header: Mapping[str, Any], n_features: int) -> list[str]:
+    """Return for each column its range, such as [0:1], the list of its codes, or "none"."""
+    infos = str(header.get("feature_infos") or "").split(" ")
+    return infos if len(infos) == n_features else ["[]"] * n_features
 
 
 # Out

@@ -20,6 +20,7 @@ from forestprune.forest.build import RawTree
 from forestprune.forest.category_sets import sets_of_nodes, unpack_categories
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import ZERO
+from forestprune.forest.new_splits import NewTree
 from forestprune.interop.thresholds import as_finite, as_infinite
 
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = 0, 1, 2
@@ -126,7 +127,7 @@ def read_tree(fields: dict[str, str]) -> RawTree:
     threshold = _numbers(fields, "threshold", splits)
     categorical = (decision & _CATEGORICAL) != 0
     left_categories = _left_categories(fields, np.flatnonzero(categorical), threshold)
-    threshold = np.where(categorical, 0.0, _as_compared(threshold))
+    threshold = np.where(categorical, 0.0, as_compared(threshold))
     missing = (decision >> 2) & 3
     # Where nothing counts as missing, NaN counts as zero.
     default_left = np.where(missing == NO_MISSING, threshold >= 0, (decision & _DEFAULT_LEFT) != 0)
@@ -168,7 +169,7 @@ def _numbers(fields: dict[str, str], key: str, size: int, dtype: Any = np.float6
     return numbers
 
 
-def _as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+def as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return thresholds that do the same where numbers close to zero are not made zero."""
     threshold = np.where((threshold >= 0) & (threshold < ZERO), ZERO, threshold)
     threshold = np.where((threshold < 0) & (threshold >= -ZERO), _BELOW_ZERO, threshold)
@@ -193,6 +194,13 @@ def _left_categories(
         node: unpack_categories(words[bounds[number] : bounds[number + 1]])
         for node, number in zip(nodes.tolist(), named.astype(np.int64), strict=True)
     }
+
+
+def new_node_extras(_forest: Forest, tree: NewTree) -> dict[str, NDArray[Any]]:
+    """Return what LightGBM keeps of the nodes of a new tree."""
+    is_split = tree.left >= 0
+    missing = np.where(is_split, NAN_IS_MISSING, NO_MISSING)
+    return {"count": tree.rows, "split_gain": tree.gain, "missing_type": missing}
 
 
 # Trees out

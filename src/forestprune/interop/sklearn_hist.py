@@ -9,7 +9,8 @@ A model is written by letting scikit-learn fit one to a few made-up rows and the
 trees, so that it has whatever the installed version keeps in a fitted model. What only the training
 rows could tell is not carried over: the scores of each iteration are empty, as they are without
 early stopping, and the bins, which only training looks at, are gone. A function given as `scoring`
-becomes "loss".
+becomes "loss". Where splits are new, a warm start knows their bins only by those of others, and
+so begins at predictions that are not quite those of the model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -246,9 +247,24 @@ def split_limits(forest: Forest) -> SplitLimits:
     )
 
 
-def new_node_extras(_forest: Forest, tree: NewTree) -> dict[str, NDArray[Any]]:
-    """Return what scikit-learn keeps of the nodes of a new tree."""
-    return {"gain": tree.gain}
+def new_node_extras(forest: Forest, tree: NewTree) -> dict[str, NDArray[Any]]:
+    """Return what scikit-learn keeps of the nodes of a new tree.
+
+    Only a warm start looks at the bins of thresholds, and nothing but the training rows could tell
+    those of new ones: they are put between the bins of the column's other splits in `forest`.
+    """
+    bins = np.zeros(tree.left.size, np.uint8)
+    known = (forest.left >= 0) & (forest.category_set < 0 if forest.category_set.size else True)
+    most = forest.origin.state["params"]["max_bins"] if forest.origin else 255
+    for column in np.unique(tree.feature[tree.left >= 0]):
+        here, there = tree.feature == column, known & (forest.feature == column)
+        threshold, of_threshold = np.unique(forest.threshold[there], return_index=True)
+        of_threshold = forest.node_extras["bin_threshold"][there][of_threshold]
+        if threshold.size:
+            bins[here] = np.interp(tree.threshold[here], threshold, of_threshold)
+        else:
+            bins[here] = most // 2
+    return {"gain": np.where(tree.left >= 0, tree.gain, _NO_GAIN), "bin_threshold": bins}
 
 
 # Writing

@@ -61,7 +61,13 @@ from forestprune.interop.xgboost_trees import n_columns, read_tree
 from forestprune.interop.xgboost_write import to_native
 
 __all__ = [
-    *("FILES", "from_model", "load", "new_node_extras", "save", "split_limits", "table_of"),
+    "FILES",
+    "from_model",
+    "load",
+    "new_node_extras",
+    "save",
+    "split_limits",
+    "table_of",
     "to_native",
 ]
 
