@@ -17,7 +17,7 @@ if INTERPRETED:
         for name in (
             *("catboost", "catboost_categories", "catboost_classifiers", "catboost_losses"),
             *("clients", "constraints", "damaged_files", "lightgbm"),
-            *("model_files", "objectives", "pipelines", "sklearn_hist", "xgboost"),
+            *("model_files", "new_splits", "objectives", "pipelines", "sklearn_hist", "xgboost"),
         )
     ]
     collect_ignore += ["polish/test_subset.py", "solve/test_local_search.py"]

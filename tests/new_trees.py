@@ -7,6 +7,21 @@ from forestprune.forest.new_splits import NewTree, split_limits
 ODD = (0.0, -0.0, 1e-40, -1e-36, 1e30, -1e30, 0.1, 1 / 3)
 
 
+def stump(column=0, threshold=0.5, *, missing_left=False, left=None):
+    """Return a tree of one split, by a threshold or a set of categories."""
+    return NewTree(
+        left=np.array([1, -1, -1]),
+        feature=np.array([column, -1, -1]),
+        threshold=np.array([threshold, 0.0, 0.0]),
+        missing_left=np.array([missing_left, False, False]),
+        value=np.array([[0.0], [-1.0], [1.0]]),
+        cover=np.array([4.0, 2.0, 2.0]),
+        gain=np.array([3.0, 0.0, 0.0]),
+        rows=np.array([8, 4, 4]),
+        left_categories={} if left is None else {0: left},
+    )
+
+
 def new_trees(forest, matrix, rng, *, numbers=None, depth=3):
     """Return random trees in place of some of `forest`, by number, that split rows of `matrix`."""
     limits = split_limits(forest, give_up_symmetry=True)
@@ -86,7 +101,7 @@ def _threshold(x, rng):
 
 
 def _left_set(limits, column, x, rng):
-    most = int(min(limits.max_category[column], np.nanmax(x, initial=0.0) + 2))
+    most = int(min(limits.max_category[column], np.nanmax(x, initial=0.0) + 2, 50))
     if limits.one_category:
         one = int(rng.integers(limits.max_category[column] - 1))
         return [code for code in range(limits.max_category[column]) if code != one]

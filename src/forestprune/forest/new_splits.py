@@ -125,12 +125,9 @@ def limits_of_rows(forest: "Forest") -> SplitLimits:
     missing = np.full(n, NEVER if spec.ensure_all_finite is True else EITHER, np.int8)
     max_category = np.zeros(n, np.int64)
     max_category[_columns_of_sets(forest)] = MANY_CATEGORIES
-    for column, known in enumerate(spec.hashed or spec.categories or ()):
-        if known is not None:
-            # Categories that are known by hashes have one code more, which stands for any other.
-            max_category[column] = len(known) + (spec.hashed is not None) or MANY_CATEGORIES
     for column, known in spec.known_categories.items():
-        if max_category[column]:
+        # What a data frame marks as categorical may be split by thresholds on its codes.
+        if max_category[column] or not spec.marked_categories:
             max_category[column] = len(known) or MANY_CATEGORIES
     groups: Any = () if forest.origin is None else forest.origin.interactions
     pairwise = groups == "pairwise"
@@ -154,10 +151,18 @@ def _columns_of_sets(forest: "Forest") -> NDArray[np.int64]:
     ).astype(np.int64)
 
 
-def with_new_trees(forest: "Forest", trees: Mapping[int, NewTree], *, base: ArrayLike) -> "Forest":
+def with_new_trees(
+    forest: "Forest",
+    trees: Mapping[int, NewTree],
+    *,
+    base: ArrayLike,
+    original: "Forest | None" = None,
+) -> "Forest":
     """Return `forest` with other trees in place of some, by their numbers, and another constant.
 
-    All else stays as it is: scales, the outputs that trees add to, rows, origin.
+    All else stays as it is: scales, the outputs that trees add to, rows, origin. What a library
+    keeps of a split besides may depend on what is known of others, of which the `original` forest
+    may have more: see :mod:`forestprune.interop.sklearn_hist`.
     """
     _check(forest, trees)
     bounds = forest.offsets.tolist()
@@ -174,7 +179,7 @@ def with_new_trees(forest: "Forest", trees: Mapping[int, NewTree], *, base: Arra
                 of_nodes.append(forest.node_extras[name][nodes])
             found = sets_of_nodes(forest, nodes) if forest.category_set.size else {}
         else:
-            tree, known = _as_written(forest, tree)
+            tree, known = _as_written(forest if original is None else original, tree)
             for name, of_nodes in pieces.items():
                 of_nodes.append(getattr(tree, name))
             for name, of_nodes in extras.items():

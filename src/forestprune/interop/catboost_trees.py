@@ -112,9 +112,11 @@ def new_node_extras(_forest: Forest, _tree: NewTree) -> dict[str, NDArray[Any]]:
 def as_compared(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return thresholds as borders: the largest float32 that is not above each, and finite."""
     within = np.clip(threshold, -_LARGEST, _LARGEST)
-    rounded = within.astype(np.float32)
-    below = np.nextafter(rounded, np.float32(-np.inf))
-    return np.where(rounded > within, below, rounded).astype(np.float64)
+    with np.errstate(under="ignore"):
+        rounded = within.astype(np.float32)
+    above = rounded > within
+    rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
+    return rounded.astype(np.float64)
 
 
 def write_trees(
