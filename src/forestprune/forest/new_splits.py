@@ -25,6 +25,9 @@ RIGHT, LEFT, EITHER, NEVER = 0, 1, -1, -2
 MANY_CATEGORIES = 2**24
 """Where the number of codes is not known they are below this: float32 can tell them apart."""
 
+NEW_SPLIT = "new_split"
+"""The column of `Forest.node_extras` that tells which splits are new."""
+
 _NODE_ARRAYS = ("left", "feature", "threshold", "missing_left", "value", "cover")
 
 
@@ -81,6 +84,8 @@ class NewTree:
         How many rows pass each node.
     left_categories : mapping of int to sequence of int
         For each categorical split, the categories that go left.
+    is_new : bool array of shape (n_nodes,), or None
+        Which splits are not those that the model had before; None if none is.
     """
 
     left: NDArray[np.int32]
@@ -92,6 +97,19 @@ class NewTree:
     gain: NDArray[np.float64]
     rows: NDArray[np.int64]
     left_categories: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    is_new: NDArray[np.bool_] | None = None
+
+    @property
+    def new_splits(self) -> NDArray[np.bool_]:
+        """Which nodes have splits that the model did not have."""
+        is_split = np.asarray(self.left) >= 0
+        return is_split if self.is_new is None else is_split & self.is_new
+
+
+def new_splits(forest: "Forest") -> NDArray[np.bool_]:
+    """Tell for each node of a forest whether its split is one that the original did not have."""
+    known = forest.node_extras.get(NEW_SPLIT)
+    return np.zeros(forest.n_nodes, np.bool_) if known is None else known
 
 
 def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLimits:
@@ -167,6 +185,7 @@ def with_new_trees(
     _check(forest, trees)
     bounds = forest.offsets.tolist()
     pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _NODE_ARRAYS}
+    forest = replace(forest, node_extras={**forest.node_extras, NEW_SPLIT: new_splits(forest)})
     extras: dict[str, list[NDArray[Any]]] = {name: [] for name in forest.node_extras}
     sets: dict[int, NDArray[np.uint32]] = {}
     offsets = [0]
@@ -180,6 +199,7 @@ def with_new_trees(
             found = sets_of_nodes(forest, nodes) if forest.category_set.size else {}
         else:
             tree, known = _as_written(forest if original is None else original, tree)
+            known = {**known, NEW_SPLIT: tree.new_splits}
             for name, of_nodes in pieces.items():
                 of_nodes.append(getattr(tree, name))
             for name, of_nodes in extras.items():
@@ -231,7 +251,7 @@ def _check(forest: "Forest", trees: Mapping[int, NewTree]) -> None:
             raise InvalidForestError(
                 f"New trees must stand in place of trees 0 to {forest.n_trees - 1}, got {number}."
             )
-        for node in np.flatnonzero(np.asarray(tree.left) >= 0).tolist():
+        for node in np.flatnonzero(tree.new_splits).tolist():
             fault = _fault(limits, number, tree, node)
             if fault:
                 raise InvalidForestError(

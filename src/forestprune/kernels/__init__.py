@@ -13,9 +13,11 @@ from typing import Any
 
 _FILES = {
     "add_leaves": "leaves",
+    "add_up_bins": "histograms",
     "add_up_rows": "sums",
     "average_up": "sums",
     "best_prunings": "subtrees",
+    "best_split": "splits",
     "bound_nodes": "constraints",
     "count_overlaps": "overlaps",
     "cut_trees": "layers",
@@ -32,11 +34,15 @@ _FILES = {
     "level_order": "structure",
     "look_at_trees": "layers",
     "measure_layers": "layers",
+    "fall_at_leaves": "regrowing",
     "number_all_leaves": "leaves",
     "number_level_leaves": "oblivious",
+    "order_rows": "regrowing",
+    "part_rows": "histograms",
     "predict_rows": "routing",
     "price_choices": "layers",
     "project_leaves": "distributions",
+    "reach_leaves": "regrowing",
     "refit_by_overlaps": "overlaps",
     "refit_levels": "oblivious",
     "refit_values": "subtrees",
@@ -50,6 +56,7 @@ _FILES = {
     "sweep_levels": "oblivious",
     "sweep_subtrees": "subtrees",
     "tabulate_cells": "oblivious",
+    "take_from_bins": "histograms",
 }
 
 

@@ -162,3 +162,28 @@ class LayerPrice(NamedTuple):
     free: bool  # whether the weight is chosen too, or stays 1
     signed: bool  # whether a free weight may be negative
     min_gain: float  # a change must gain more than this
+
+
+MOST_BINS = 256
+"""Bins that a column may have, one for what is missing included."""
+
+NUMERIC, SETS, ONE_RIGHT = 0, 1, 2
+"""What a column may be split by: a number; a set of categories; one category, which goes right."""
+
+
+class BinnedColumns(NamedTuple):
+    """What splits on binned columns may be: see splits.py."""
+
+    first: NDArray[np.int64]  # (n_columns + 1,): column f has the bins first[f]..first[f + 1]
+    kind: NDArray[np.int8]  # (n_columns,): NUMERIC, SETS or ONE_RIGHT
+    sign: NDArray[np.int8]  # (n_columns,): 1 or -1 if predictions must not fall, or rise
+    missing: NDArray[np.int8]  # (n_columns,): where the last bin, of what is missing, goes: 1 left,
+    # 0 right, -1 either way; -2 if there is no such bin
+
+
+class SplitPrice(NamedTuple):
+    """What splits are worth."""
+
+    shrinkage: float  # of leaf values to 0, as a weight of rows
+    least_weight: float  # of the rows in a leaf
+    linear: bool  # whether rows say by how much the loss falls if they go left

@@ -1,0 +1,1 @@
+"""Splits of a small forest chosen anew, one tree after the other, all others fixed."""

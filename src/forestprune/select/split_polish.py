@@ -1,0 +1,188 @@
+"""Pruned models whose splits are chosen anew, and the choice between these and the others.
+
+A model of so many nodes is best made of a larger one: that is polished, pruned down to the size
+that is wanted, and polished again, so that leaves go to the trees that make most of them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.exceptions import OutOfReachError
+from forestprune.forest.forest import Forest
+from forestprune.forest.new_splits import split_limits
+from forestprune.options import Options
+from forestprune.polish.split.descent import SplitDescent, SplitRows
+from forestprune.polish.split.memory import require_memory
+from forestprune.rows.bins import Bins, make_bins
+from forestprune.rows.encoding import encode_matrix
+from forestprune.select.budget import Budget
+from forestprune.select.path import PruningPath, keeps_to
+from forestprune.select.pruned import forest_at
+from forestprune.select.routed import RoutedRows
+from forestprune.select.scoring import Scoring, judge_for
+from forestprune.select.solver import Solver
+from forestprune.select.validation import Scorer, Validation, ValidationScore
+from forestprune.solve.contributions import raw_of
+from forestprune.solve.point import Point, pack_splits
+from forestprune.system.progress import track
+
+Floats = NDArray[np.float64]
+
+SPLIT_SHRINKAGES = (150.0, 30.0, 600.0)
+"""What shrinkage of leaf values to 0 is chosen from, in rows; the first without validation rows."""
+
+SWEEPS, FIRST_SWEEPS = 8, 4
+"""Sweeps at most: over a model of the size that is wanted, and over a larger one before."""
+
+WIDER, MOST_WIDER = 4, 3_000
+"""By how many times a model is larger before it is pruned to its size, and by how many nodes."""
+
+SURE = 0.5
+"""By how many standard errors of the difference a model must be better than one that is bolder."""
+
+STEP = 0.8
+"""Nodes of one model over those of the one before, on the way to the smallest that will do."""
+
+N_ALPHAS = 30
+"""How fine paths are on which a model is pruned between two polishings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """A forest on its way: its trees, and which trees of the original they were.
+
+    Attributes
+    ----------
+    forest : Forest
+    trees : int64 array of shape (forest.n_trees,)
+    """
+
+    forest: Forest
+    trees: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, original: Forest, point: Point) -> "Grown":
+        """Return what a point leaves of a forest."""
+        return cls(forest_at(original, point), np.flatnonzero(point.depths))
+
+    def compact(self) -> "Grown":
+        """Return it without trees that are only a root."""
+        return Grown(self.forest.compact(), self.trees[np.diff(self.forest.offsets) > 1])
+
+
+class SplitPolisher:
+    """Chooses the splits of pruned models anew, by the rows they were pruned with.
+
+    Parameters
+    ----------
+    rows : RoutedRows
+        With their matrix.
+    options : Options
+    max_depth : int or None
+    """
+
+    def __init__(self, rows: RoutedRows, options: Options, max_depth: int | None) -> None:
+        self._rows, self._options, self._max_depth = rows, options, max_depth
+        self._plain = replace(options, polish=None)
+        self._bins: Bins | None = None
+        self._split_rows: SplitRows | None = None
+        self._variation = rows.problem(options.n_jobs).variation
+
+    @property
+    def shrinkages(self) -> Sequence[float]:
+        """What to choose from; the first where nothing can choose."""
+        if self._options.shrinkage is None:
+            return SPLIT_SHRINKAGES
+        return [float(each) for each in self._options.shrinkages]
+
+    def polished(
+        self, begun: Grown, like: Point, shrinkage: float, sweeps: int = SWEEPS
+    ) -> tuple[Grown, Point]:
+        """Return a model with its splits chosen anew; beside `like` on a path."""
+        descent = self._descent(begun.forest, shrinkage)
+        descent.descend(sweeps)
+        grown = Grown(descent.forest(), begun.trees).compact()
+        loss = 2.0 * descent.loss() / self._variation
+        objective = 2.0 * descent.objective() / self._variation
+        return grown, self._point(grown, like, loss, objective, descent.sweeps, shrinkage)
+
+    def narrowed(self, grown: Grown, budget: Budget, shrinkage: float) -> Grown:
+        """Return a model pruned to a budget, its splits as they are."""
+        if grown.forest.n_nodes <= (budget.max_nodes or 0):
+            return grown
+        source = replace(self._rows.source, forest=grown.forest, uncut=None, pipeline=None)
+        rows = replace(
+            self._rows,
+            source=source,
+            encoding=encode_matrix(grown.forest, self._rows.kept_matrix, self._options.n_jobs),
+        )
+        options = replace(self._plain, shrinkage=shrinkage, rule="subtree")
+        solver = Solver(rows.problem(options.n_jobs), options)
+        points = solver.path(solver.grid(N_ALPHAS), lambda point: not budget.allows(point))
+        within = [point for point in points if budget.allows(point)]
+        if len(within) < len(points):
+            within += [
+                point
+                for point in solver.refine(within[-1], points[len(within)], budget.allows)
+                if budget.allows(point)
+            ]
+        best = min(within, key=lambda point: point.loss)
+        return replace_trees(grown, Grown.of(grown.forest, best))
+
+    def _descent(self, forest: Forest, shrinkage: float) -> SplitDescent:
+        """Return the descent over the splits of a forest."""
+        rows, options = self._rows, self._options
+        matrix = rows.kept_matrix
+        limits = split_limits(forest, give_up_symmetry=True)
+        require_memory(forest, len(matrix))
+        if self._bins is None or self._split_rows is None:
+            self._bins = make_bins(forest, matrix, limits)
+            bins = self._bins.of(matrix, options.n_jobs)
+            self._split_rows = SplitRows(bins, rows.target, rows.sample_weight)
+        return SplitDescent(
+            forest,
+            encode_matrix(forest, matrix, options.n_jobs),
+            self._split_rows,
+            self._bins,
+            limits,
+            rows.loss,
+            shrinkage=shrinkage,
+            max_depth=self._max_depth,
+            original=rows.source.original,
+            n_jobs=options.n_jobs,
+        )
+
+    def _point(
+        self,
+        grown: Grown,
+        like: Point,
+        loss: float,
+        objective: float,
+        sweeps: int,
+        shrinkage: float,
+    ) -> Point:
+        original = self._rows.source.forest
+        depths = np.zeros(original.n_trees, np.int64)
+        depths[grown.trees] = grown.forest.depths
+        nothing = np.zeros((original.n_nodes - original.n_trees) // 2, np.bool_)
+        return Point(
+            alpha=like.alpha,
+            kept=pack_splits(nothing),
+            depths=depths,
+            weights=(depths > 0).astype(np.float64),
+            intercept=grown.forest.base,
+            loss=loss,
+            objective=objective,
+            n_iter=sweeps,
+            report={"polish": "split", "shrinkage": shrinkage},
+            forest=grown.forest,
+        )
+
+
+def replace_trees(before: Grown, after: Grown) -> Grown:
+    """Return `after`, whose trees are numbered by those of `before`, by those of the original."""
+    return Grown(after.forest, before.trees[after.trees])
