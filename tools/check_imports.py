@@ -20,7 +20,7 @@ LAYERS = [
     ("forest",),
     ("interop", "text", "rows", "loss"),
     ("solve",),
-    ("polish",),
+    ("polishing",),
     ("select",),
     ("api", "baselines", "show", "tables"),
     ("estimators", "demo", "bench"),

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import forestprune as fp
 from forestprune import baselines
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.solve.point import Point, pack_splits, without_trees
 from forestprune.solve.problem import pose
 

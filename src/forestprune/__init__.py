@@ -7,7 +7,7 @@ from forestprune._version import __version__
 
 if TYPE_CHECKING:
     from forestprune import baselines
-    from forestprune.api import prune, prune_path
+    from forestprune.api import polish, prune, prune_path
     from forestprune.datasets import load_wine_quality
     from forestprune.estimators import (
         ForestPruneClassifier,
@@ -51,6 +51,7 @@ __all__ = [
     "plot_forest",
     "plot_importance",
     "plot_path",
+    "polish",
     "prune",
     "prune_path",
     "write_report",
@@ -80,6 +81,7 @@ _MODULES = {
     "plot_importance": "show.plotting",
     "plot_path": "show.plotting",
     "prune": "api",
+    "polish": "api",
     "prune_path": "api",
     "write_report": "show.report",
 }

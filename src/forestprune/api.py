@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,14 @@ from numpy.typing import ArrayLike
 from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.options import Format, Options, require_count
 from forestprune.select.budget import Budget
-from forestprune.select.choose import Wanted, choose, open_model, solvers, whole_path
+from forestprune.select.choose import Wanted, open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
+from forestprune.select.request import choose
+from forestprune.select.resplit import choose_polished, with_new_splits
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
-from forestprune.select.scoring import check_scoring
+from forestprune.select.scoring import Scoring, check_scoring
+from forestprune.select.solver import everything
 from forestprune.select.validation import validate
 from forestprune.solve.point import Point
 
@@ -219,24 +224,21 @@ def prune_path(
         )
     given = None if alphas is None else checked_alphas(alphas)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    check_scoring(how.scoring)
-    if how.scoring is not None and held_out is None:
-        raise OptionError("{scoring} needs validation rows: give {X_val} and {y_val}.")
-    several = how.shrinkage is not None and len(how.shrinkages) > 1
-    if several and held_out is None:
-        raise OptionError(
-            f"Without validation rows a path has one shrinkage, got "
-            f"{named('shrinkage', repr(how.shrinkage))}: give {{X_val}} and {{y_val}}, or one "
-            "number."
-        )
+    _check_choice(how, held_out)
     with np.errstate(under="ignore"):
         source, how = open_model(model, X, how, max_depth, format)
-        rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs)
+        splits, plain = how.polish == "split", how
+        if splits:
+            plain = replace(how, polish=None)
+        rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs, keep_matrix=splits)
         del X
-        validation_rows = None if held_out is None else held_out.routed(source, how.n_jobs)
+        validation_rows = None
+        if held_out is not None:
+            validation_rows = held_out.routed(source, how.n_jobs, keep_matrix=splits)
         paths: list[list[Point]] = []
         last: list[Point] = []
-        for solver in solvers(rows, how, max_trees, choosing=several):
+        several = how.shrinkage is not None and len(how.shrinkages) > 1
+        for solver in solvers(rows, plain, max_trees, choosing=several):
             if given is not None:
                 paths.append(solver.path(given))
             else:
@@ -247,4 +249,89 @@ def prune_path(
         parts = []
         if validation_rows is not None:
             parts = [validate(validation_rows, path, how.scoring) for path in paths]
-        return PruningPath.joined(source, [point for path in paths for point in path], parts)
+        path = PruningPath.joined(source, [point for each in paths for point in each], parts)
+        return with_new_splits(path, rows, validation_rows, how) if splits else path
+
+
+def polish(
+    model: Any,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    X_val: Any = None,
+    y_val: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    sample_weight_val: ArrayLike | None = None,
+    shrinkage: float | Sequence[float] | None = None,
+    max_depth: int | None = None,
+    scoring: Scoring = None,
+    n_jobs: int | None = None,
+) -> PrunedForest:
+    """Choose the splits of a fitted tree ensemble anew, each tree given all others.
+
+    For models that are small, however they became so: one that was trained with few trees, or what
+    :func:`prune` returned, as `small.to_native()`. To prune and polish in one go, which finds
+    better models, use ``prune(..., polish="split")``. The model has no more nodes afterwards, no
+    more trees, and other splits: none need be one that its library chose.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight
+        As for :func:`prune`: a model and its training rows.
+    X_val, y_val, sample_weight_val
+        Validation rows, which the model was not trained on. With them the best of several
+        shrinkages is taken, or the model as it was, if new splits are not better by half of the
+        standard error of the difference. Without, new splits are taken as they come.
+    shrinkage : float, list of float or None
+        How strongly the values of leaves are drawn to 0, in rows; several, to choose from. None is
+        150, or the best of 150, 30 and 600.
+    max_depth : int or None
+        No new tree may be deeper.
+    scoring, n_jobs
+        See :class:`forestprune.Options`.
+
+    Returns
+    -------
+    PrunedForest
+        Its `path` has the model as it was, too.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> import forestprune as fp
+    >>> wine = fp.load_wine_quality()
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0)
+    >>> model = model.fit(wine.data, wine.target)
+    >>> better = fp.polish(model, wine.data, wine.target)
+    >>> better.n_nodes <= better.full.n_nodes
+    True
+    """
+    how = Options(polish="split", shrinkage=shrinkage, scoring=scoring, n_jobs=n_jobs)
+    require_count("max_depth", max_depth, 1)
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
+    _check_choice(how, held_out)
+    with np.errstate(under="ignore"):
+        source, how = open_model(model, X, how)
+        rows = RoutedRows.of(source, X, y, sample_weight, n_jobs, keep_matrix=True)
+        validation_rows = None
+        if held_out is not None:
+            validation_rows = held_out.routed(source, n_jobs, keep_matrix=True)
+        problem = rows.problem(n_jobs)
+        full = everything(problem)
+        full = replace(full, loss=problem.unexplained_by(rows.full))
+        path, taken = choose_polished(rows, validation_rows, full, how, max_depth)
+        return path[taken]
+
+
+def _check_choice(options: Options, held_out: HeldOut | None) -> None:
+    """Refuse what validation rows are to choose by if there are none."""
+    check_scoring(options.scoring)
+    if options.scoring is not None and held_out is None:
+        raise OptionError("{scoring} needs validation rows: give {X_val} and {y_val}.")
+    several = options.shrinkage is not None and len(options.shrinkages) > 1
+    if several and held_out is None:
+        raise OptionError(
+            f"Without validation rows there is one shrinkage, got "
+            f"{named('shrinkage', repr(options.shrinkage))}: give {{X_val}} and {{y_val}}, or one "
+            "number."
+        )

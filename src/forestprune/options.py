@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the command line says what options there are before numpy i
 
 Rule = Literal["subtree", "oblivious", "layer"]
 Joint = Literal["ridge", "subset"]
-Polish = Literal["ridge", "subset", "leaf"]
+Polish = Literal["ridge", "subset", "leaf", "split"]
 NamedWeighting = Literal["node", "depth"]
 Weighting: TypeAlias = "NamedWeighting | ArrayLike"
 LocalSearch = Literal["random", "correlated"]
@@ -214,20 +214,24 @@ class Options:
         About(
             "How strongly new leaf values are drawn to the original ones, in rows; several, to "
             "choose from.",
-            'New values come from {refit} or ``polish="leaf"``. A leaf with as many rows, or as '
+            "New values come from {refit} or {polish}. A leaf with as many rows, or as "
             "much of their weight, goes half of the way. 0 leaves them free, which overfits noisy "
             "data. From a list, validation rows or folds choose. Weights of rows count as "
             "repetitions; if yours sum to 1, give a shrinkage to match.",
-            unset="100, or the best of 10, 100 and 1000 where validation rows or folds choose",
+            unset="100, or the best of 10, 100 and 1000 where validation rows or folds choose; for "
+            "new splits, whose leaves are drawn to 0, 150, or the best of 30, 150 and 600",
             least=0,
         ),
     ] = None
     polish: Annotated[
         Polish | None,
         About(
-            "After pruning, refit the weights of the trees or the values of their leaves.",
+            "After pruning, refit tree weights or leaf values, or choose the splits anew.",
             'The intercept too. "ridge" reweights all trees; "subset" keeps the best {max_trees}, '
-            'or, without that, those worth {alpha2}; "leaf" refits the values of all leaves.',
+            'or, without that, those worth {alpha2}; "leaf" refits the values of all leaves. '
+            '"split" gives the trees other splits than the original\'s where that lowers the loss, '
+            "and new values: best where a random forest becomes small. Validation rows choose "
+            "between models with and without.",
         ),
     ] = None
     scoring: Annotated[
@@ -342,7 +346,7 @@ class Options:
     @property
     def new_values(self) -> bool:
         """Whether leaves get new values at all, which is what shrinkage is for."""
-        return self.refits or self.polish == "leaf"
+        return self.refits or self.polish in ("leaf", "split")
 
     @property
     def shrinkages(self) -> list[Any]:

@@ -550,7 +550,7 @@ def test_validation_rows_alone_choose_the_best():
 
 
 def test_an_exact_solver_that_is_missing_is_told_at_once(monkeypatch):
-    from forestprune.polish.subset import exact as subset_exact
+    from forestprune.polishing.subset import exact as subset_exact
 
     monkeypatch.setitem(subset_exact.EXACT, "scip", ("no_such_module", "pip install it"))
     monkeypatch.setattr(fp.Forest, "from_model", lambda model: pytest.fail("too late"))

@@ -22,8 +22,8 @@ from forestprune.baselines import global_refinement
 from forestprune.baselines.refinement import Refinement
 from forestprune.baselines.setting import Setting
 from forestprune.forest.checks import seal
-from forestprune.polish.distribution_fit import DistributionFit
-from forestprune.polish.leaf_fit import Leaves
+from forestprune.polishing.distribution_fit import DistributionFit
+from forestprune.polishing.leaf_fit import Leaves
 from forestprune.rows.trees import read_trees
 
 X, SEVERAL = make_classification(

@@ -19,7 +19,7 @@ import systems
 import units
 from sklearn.linear_model import Ridge
 
-from forestprune.polish.subset import search as subset_search
+from forestprune.polishing.subset import search as subset_search
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from strategies import N_FEATURES, alphas, cases
 
 from forestprune.forest.constraints import within_boxes
 from forestprune.forest.origin import Origin
-from forestprune.polish.leaf import leaf_boxes, refit_leaves
-from forestprune.polish.leaf_fit import Leaves
-from forestprune.polish.ridge import ridge_weights, tree_squares
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.leaf import leaf_boxes, refit_leaves
+from forestprune.polishing.leaf_fit import Leaves
+from forestprune.polishing.ridge import ridge_weights, tree_squares
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.solve.point import kept_leaves
 
 TOLERANCE = 1e-10

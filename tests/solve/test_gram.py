@@ -11,7 +11,7 @@ from small_problems import subtree_rule
 from strategies import alphas, cases
 
 from forestprune import Forest, encode
-from forestprune.polish.leaf_fit import Leaves
+from forestprune.polishing.leaf_fit import Leaves
 from forestprune.solve.descent import Descent
 from forestprune.solve.point import kept_leaves
 from forestprune.solve.problem import pose

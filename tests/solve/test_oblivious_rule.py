@@ -16,9 +16,9 @@ from forestprune.forest.origin import Origin
 from forestprune.forest.symmetric import is_symmetric, with_levels_first
 from forestprune.interop.source import Source
 from forestprune.options import Options
-from forestprune.polish.leaf import refit_leaves
-from forestprune.polish.ridge import ridge_weights
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.leaf import refit_leaves
+from forestprune.polishing.ridge import ridge_weights
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.solver import everything
 from forestprune.solve.contributions import Predictions

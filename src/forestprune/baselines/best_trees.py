@@ -13,10 +13,10 @@ from forestprune.baselines.lasso_squares import inner_products, lasso_weights
 from forestprune.baselines.setting import Setting
 from forestprune.exceptions import OptionError, UnsupportedModelError, named
 from forestprune.options import require_count, require_number
-from forestprune.polish.ridge import tree_squares
-from forestprune.polish.subset.best_subset import best_subset
-from forestprune.polish.subset.exact import check_solver
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.ridge import tree_squares
+from forestprune.polishing.subset.best_subset import best_subset
+from forestprune.polishing.subset.exact import check_solver
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.select.pruned import PrunedForest
 from forestprune.system.threads import one_blas_thread
 

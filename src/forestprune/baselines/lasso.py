@@ -10,8 +10,8 @@ from forestprune.baselines.lasso_losses import ExpandedLasso
 from forestprune.baselines.lasso_squares import lasso_weights
 from forestprune.baselines.setting import Setting
 from forestprune.options import require_count, require_flag, require_number, require_share
-from forestprune.polish.ridge import ridge_weights
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.ridge import ridge_weights
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.select.path import PruningPath
 
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from forestprune.baselines.lasso_squares import ROUNDING, refined
 from forestprune.baselines.setting import Setting
 from forestprune.options import Options
-from forestprune.polish.polisher import Polisher
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.polisher import Polisher
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.rows.trees import first_leaves
 from forestprune.select.routed import checked_alphas
 from forestprune.solve.contributions import Predictions

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from forestprune.baselines.setting import Setting
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.rows.trees import first_leaves
 from forestprune.select.routed import checked_alphas
 from forestprune.system.threads import one_blas_thread

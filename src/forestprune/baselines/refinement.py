@@ -12,9 +12,9 @@ from forestprune.forest.checks import seal
 from forestprune.forest.cutting import take_trees
 from forestprune.forest.forest import Forest
 from forestprune.kernels.records import Trees
-from forestprune.polish.distribution_fit import DistributionFit
-from forestprune.polish.leaf import leaf_boxes
-from forestprune.polish.leaf_fit import LeafFit, Leaves
+from forestprune.polishing.distribution_fit import DistributionFit
+from forestprune.polishing.leaf import leaf_boxes
+from forestprune.polishing.leaf_fit import LeafFit, Leaves
 from forestprune.rows.trees import first_splits, read_trees
 from forestprune.solve.point import kept_leaves, kept_nodes
 

@@ -110,7 +110,8 @@ def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", in
     """
     from forestprune.exceptions import OutOfReachError
     from forestprune.select.budget import Budget
-    from forestprune.select.choose import Wanted, choose
+    from forestprune.select.choose import Wanted
+    from forestprune.select.request import choose
 
     size, rows, options = asked.size, work.rows, asked.options
     if size.alpha is not None:

@@ -328,7 +328,13 @@ class Forest(Shape):
         -------
         array of shape (m,), or (m, n_outputs) if there are several outputs
         """
-        matrix = self.input.matrix(X)
+        out = self.predict_matrix(self.input.matrix(X), n_jobs)
+        return out[:, 0] if self.n_outputs == 1 else out
+
+    def predict_matrix(
+        self, matrix: NDArray[Any], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the raw predictions, (m, n_outputs), for rows that `InputSpec.matrix` checked."""
         rows = len(matrix)
         out = np.tile(self.base, (rows, 1))
         tasks = [
@@ -336,7 +342,7 @@ class Forest(Shape):
             for start, stop in self.row_pieces(rows, at_least=thread_count(n_jobs))
         ]
         run_in_threads(kernels.predict_rows, tasks, n_jobs, "predicting")
-        return out[:, 0] if self.n_outputs == 1 else out
+        return out
 
     def row_pieces(self, rows: int, *, at_least: int) -> list[tuple[int, int]]:
         """Cut `rows` rows into pieces to be sent down the trees one after another.

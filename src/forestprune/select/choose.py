@@ -6,17 +6,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from forestprune.exceptions import OptionError, OutOfReachError, named, warn_caller
 from forestprune.forest.constraints import require_no_constraint
+from forestprune.forest.new_splits import split_limits
 from forestprune.interop.source import Source
 from forestprune.options import Options, require_count, require_number
-from forestprune.polish.subset.exact import check_solver
+from forestprune.polishing.subset.exact import check_solver
 from forestprune.select.budget import Budget, check_quality
 from forestprune.select.ending import Ending, Falling
 from forestprune.select.path import PruningPath, keeps_to
-from forestprune.select.routed import HeldOut, RoutedRows
+from forestprune.select.routed import RoutedRows
 from forestprune.select.scoring import Scoring, check_scoring
 from forestprune.select.solver import Solver, rule_for
 from forestprune.select.validation import Scorer, Validation, ValidationScore, validate
@@ -119,6 +120,8 @@ def open_model(
     if options.polish == "subset":
         check_solver(options.solver)
     source = Source.of(model).written_as(format)
+    if options.polish == "split":
+        split_limits(source.forest, give_up_symmetry=options.rule == "subtree")
     if options.polish == "subset":
         other = "Use {polish='ridge'} or {polish='leaf'}."
         require_no_constraint(source.forest, "{polish='subset'}", other)
@@ -134,8 +137,9 @@ def open_model(
 
 def _require_distributions(options: Options) -> None:
     """Refuse what would not leave distributions over classes in the leaves of an average."""
-    if options.polish or options.joint:
-        name, instead = "polish" if options.polish else "joint", "Leave it out"
+    polish = None if options.polish == "split" else options.polish
+    if polish or options.joint:
+        name, instead = "polish" if polish else "joint", "Leave it out"
     elif options.rule == "oblivious" and options.refits:
         name, instead = "rule", "Leave it out, or add {refit=False}"
     else:
@@ -155,28 +159,10 @@ def _about_rows(X: Any) -> int:
         return 1_000_000
 
 
-def choose(
-    model: Any,
-    X: Any,
-    y: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    wanted: Wanted,
-    held_out: HeldOut | None,
-    options: Options,
-) -> tuple[PruningPath, int]:
-    """Return all points that were looked at, as a path, and the place of the one to take."""
-    wanted.check(options, None if held_out is None else "X_val")
-    source, options = open_model(model, X, options, wanted.max_depth, wanted.format)
-    rows = RoutedRows.of(source, X, y, sample_weight, options.n_jobs)
-    del X  # which the caller may have handed over: only the leaves that rows end in count now
-    validation_rows = None if held_out is None else held_out.routed(source, options.n_jobs)
-    return choose_routed(rows, validation_rows, wanted, options)
-
-
 def choose_routed(
     rows: RoutedRows, validation_rows: RoutedRows | None, wanted: Wanted, options: Options
 ) -> tuple[PruningPath, int]:
-    """Do what :func:`choose` does, with rows that are routed already."""
+    """Return all points that were looked at, as a path, and the place of the one to take."""
     max_trees = wanted.budget.max_trees if options.polish == "subset" else None
     if not wanted.choosers(options, None if validation_rows is None else "X_val"):
         solver = Solver(rows.problem(options.n_jobs), options, max_trees)

@@ -162,7 +162,8 @@ class PruningPath:
         See :meth:`score`.
         """
         check_scoring(scoring)
-        rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs)
+        keep = any(point.forest is not None for point in self.points)
+        rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs, keep_matrix=keep)
         return validate(rows, self.points, scoring)
 
     def select(

@@ -31,6 +31,9 @@ _NUMBERS = ("alpha", "objective", "loss", "n_iter")
 _COLUMNS = (*_NUMBERS, "depths", "weights", "intercept", "kept")
 """What is stored of each point, as one array for all of them; and its values and report."""
 
+_FOREST_OF = "forest of point "
+"""With its place, the group of the arrays of a point's own forest."""
+
 
 def write_path(
     path: str | os.PathLike[str],
@@ -53,6 +56,11 @@ def write_path(
     empty = np.empty((source.forest.value.shape[1], 0))
     arrays["values"] = np.concatenate([empty, *values], axis=1)
     arrays["refitted"] = np.array([point.values is not None for point in points])
+    forests: dict[str, Any] = {}
+    for place, point in enumerate(points):
+        if point.forest is not None:
+            own, forests[str(place)] = point.forest.pack()
+            arrays |= {f"{_FOREST_OF}{place}/{name}": array for name, array in own.items()}
     if any(point.levels is not None for point in points):
         arrays["levels"] = np.array([levels_of(source.forest, point) for point in points])
     if validation is not None:
@@ -65,6 +73,7 @@ def write_path(
     metadata = {
         "forest": about,
         "reports": reports,
+        "forests": forests,
         "max_depth": source.max_depth,
         "ending": source.ending,
         "index": index,
@@ -95,7 +104,11 @@ def points_of(
         source = replace(source, ending=known_ending(metadata["ending"]))
         if "levels" in groups[""] and is_symmetric(source.forest):
             source = source.by_levels()
-        points = _points(source.forest, groups[""], metadata["reports"])
+        forests = {
+            int(place): Forest.unpack(groups[f"{_FOREST_OF}{place}"], about)
+            for place, about in metadata.get("forests", {}).items()
+        }
+        points = _points(source.forest, groups[""], metadata["reports"], forests)
         scored_by = metadata.get("scored_by", "R squared")
         validation = _validation(groups["validation"], len(points), scored_by)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
@@ -106,7 +119,10 @@ def points_of(
 
 
 def _points(
-    forest: Forest, columns: dict[str, NDArray[Any]], reports: list[dict[str, Any]]
+    forest: Forest,
+    columns: dict[str, NDArray[Any]],
+    reports: list[dict[str, Any]],
+    forests: dict[int, Forest],
 ) -> tuple[Point, ...]:
     n_points = len(columns["alpha"])
     n_splits, first = (forest.n_nodes - forest.n_trees) // 2, first_splits(forest.offsets)
@@ -141,7 +157,10 @@ def _points(
         kept, depths = columns["kept"][i].astype(np.uint8, casting="safe"), columns["depths"][i]
         splits = unpack_splits(kept, forest)
         forest.keep(kept_mask(forest, splits))  # refuses splits whose parents are not kept
-        if not np.array_equal(kept_depths(forest, splits), depths):
+        own = forests.get(i)
+        if own is not None:
+            _check_own_forest(forest, own, splits, depths)
+        elif not np.array_equal(kept_depths(forest, splits), depths):
             raise ValueError("the splits that are kept do not have the depths of the trees")
         if levels is not None and not np.array_equal(splits, splits_within(forest, depths)):
             raise ValueError("trees of which levels are kept must be cut at depths")
@@ -162,6 +181,7 @@ def _points(
                 values=mine if refitted[i] else None,
                 report=reports[i],
                 levels=None if levels is None else seal(levels[i].copy()),
+                forest=own,
             )
         )
     if not np.array_equal(columns["weights"] != 0.0, columns["depths"] > 0):
@@ -169,6 +189,17 @@ def _points(
     if used != values.shape[1]:
         raise ValueError("there must be as many values as points have leaves")
     return tuple(points)
+
+
+def _check_own_forest(
+    forest: Forest, own: Forest, splits: NDArray[np.bool_], depths: NDArray[Any]
+) -> None:
+    """Refuse a point's own forest that is not one of the model's kind, or has other depths."""
+    if splits.any() or not np.array_equal(own.depths, depths[depths > 0]):
+        raise ValueError("a point with a forest of its own must have its depths, and keep nothing")
+    shape = (own.n_features, own.n_outputs, own.value.shape[1])
+    if own.n_trees and shape != (forest.n_features, forest.n_outputs, forest.value.shape[1]):
+        raise ValueError("a point's own forest must have the columns and outputs of the model")
 
 
 def known_ending(ending: Any) -> str:

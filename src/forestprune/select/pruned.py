@@ -98,7 +98,7 @@ class PrunedForest:
         """Cut and weight the trees of `source` as `point` says: that of a path, if one is given."""
         original, validation = source.original, None if path is None else path.validation
         return cls(
-            forest=_small(source.forest, point),
+            forest=forest_at(source.forest, point),
             depths=point.depths,
             weights=point.weights,
             alpha=point.alpha,
@@ -357,8 +357,10 @@ def file_size(model: Any, ending: str = ".joblib") -> int:
         return path.stat().st_size
 
 
-def _small(forest: Forest, point: Point) -> Forest:
+def forest_at(forest: Forest, point: Point) -> Forest:
     """Return what `point` has left of a forest: trees that are added up, whatever they were."""
+    if point.forest is not None:
+        return point.forest
     small = _kept(forest, point).compact()
     if small.origin is None:
         return small

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from forestprune.exceptions import OptionError
 from forestprune.forest.classes import Label, class_numbers, labels_of, row_weights
+from forestprune.forest.inputs import FloatMatrix
 from forestprune.forest.origin import Origin
 from forestprune.interop.source import Source
 from forestprune.loss import Loss, SquaredError, loss_for
-from forestprune.rows.encoding import Encoding, checked_weights, encode
+from forestprune.rows.encoding import Encoding, checked_weights, encode_matrix
 from forestprune.solve.contributions import predict_codes
 from forestprune.solve.problem import Problem, checked_target, pose
 
@@ -41,6 +42,8 @@ class RoutedRows:
         The weights given.
     numbers : int64 array of shape (m,), or None
         The number of each row's class, if y is one.
+    matrix : float array of shape (m, n_features), or None
+        The rows themselves, if they were to be kept.
     """
 
     source: Source
@@ -52,6 +55,7 @@ class RoutedRows:
     loss: Loss = field(default_factory=SquaredError)
     plain_weight: NDArray[np.float64] | None = None
     numbers: NDArray[np.int64] | None = None
+    matrix: FloatMatrix | None = None
 
     @classmethod
     def of(
@@ -61,20 +65,25 @@ class RoutedRows:
         y: ArrayLike | None,
         sample_weight: ArrayLike | None = None,
         n_jobs: int | None = None,
+        *,
+        keep_matrix: bool = False,
     ) -> "RoutedRows":
-        """Send the rows of `X`, which the pipeline of a source takes, down its trees."""
+        """Send the rows of `X`, which the pipeline of a source takes, down its trees.
+
+        New splits are chosen by the rows themselves: then the matrix of them is to be kept.
+        """
         origin = source.original.origin
         loss = loss_for(origin, labelled=y is not None)
         if loss is None:
             raise ValueError(_incomparable(origin))
-        rows = source.transform(X)
-        encoding = encode(source.forest, rows, n_jobs=n_jobs)
+        rows = source.forest.input.matrix(source.transform(X))
+        encoding = encode_matrix(source.forest, rows, n_jobs)
         n_rows, outputs, original = encoding.n_rows, source.forest.n_outputs, None
         weights = None if sample_weight is None else checked_weights(sample_weight, n_rows)
         plain_weight, numbers = weights, None
         if source.uncut is not None:
-            predicted = source.original.predict(rows, n_jobs=n_jobs)
-            original = np.ascontiguousarray(np.reshape(predicted, (n_rows, outputs)).T)
+            predicted = source.original.predict_matrix(rows, n_jobs)
+            original = np.ascontiguousarray(predicted.T)
         if y is None:
             target = loss.response(predict_codes(encoding) if original is None else original)
         elif origin is not None and origin.classes:
@@ -86,8 +95,24 @@ class RoutedRows:
         loss.check_target(target)
         labelled = y is not None
         return cls(
-            source, encoding, target, weights, original, labelled, loss, plain_weight, numbers
+            source,
+            encoding,
+            target,
+            weights,
+            original,
+            labelled,
+            loss,
+            plain_weight,
+            numbers,
+            rows if keep_matrix else None,
         )
+
+    @property
+    def kept_matrix(self) -> FloatMatrix:
+        """The rows themselves."""
+        if self.matrix is None:
+            raise ValueError("These rows were routed without keeping them; keep_matrix keeps them.")
+        return self.matrix
 
     @property
     def origin(self) -> Origin | None:
@@ -121,6 +146,7 @@ class RoutedRows:
             original=None if self.original is None else self.original[:, rows],
             plain_weight=None if self.plain_weight is None else self.plain_weight[rows],
             numbers=None if self.numbers is None else self.numbers[rows],
+            matrix=None if self.matrix is None else self.matrix[rows],
         )
 
     @property
@@ -181,10 +207,14 @@ class HeldOut:
             raise OptionError("{X_val} and {y_val} must be given together.")
         return cls(X_val, y_val, sample_weight_val)
 
-    def routed(self, source: Source, n_jobs: int | None) -> RoutedRows:
+    def routed(
+        self, source: Source, n_jobs: int | None, *, keep_matrix: bool = False
+    ) -> RoutedRows:
         """Send these rows down the trees of a model."""
         try:
-            return RoutedRows.of(source, self.X, self.y, self.sample_weight, n_jobs)
+            return RoutedRows.of(
+                source, self.X, self.y, self.sample_weight, n_jobs, keep_matrix=keep_matrix
+            )
         except (TypeError, ValueError) as error:
             error.add_note("X and y are those of validation here: X_val and y_val.")
             raise

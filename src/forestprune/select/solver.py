@@ -13,7 +13,7 @@ from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.forest.forest import Forest
 from forestprune.forest.symmetric import gains_by_symmetry
 from forestprune.options import Options
-from forestprune.polish.polisher import Polisher
+from forestprune.polishing.polisher import Polisher
 from forestprune.select.ending import LEAST, Falling
 from forestprune.solve.contributions import predict_codes
 from forestprune.solve.descent import Descent

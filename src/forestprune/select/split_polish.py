@@ -6,29 +6,22 @@ that is wanted, and polished again, so that leaves go to the trees that make mos
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.exceptions import OutOfReachError
 from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import split_limits
 from forestprune.options import Options
-from forestprune.polish.split.descent import SplitDescent, SplitRows
-from forestprune.polish.split.memory import require_memory
+from forestprune.polishing.split.descent import SplitDescent, SplitRows
+from forestprune.polishing.split.memory import require_memory
 from forestprune.rows.bins import Bins, make_bins
 from forestprune.rows.encoding import encode_matrix
 from forestprune.select.budget import Budget
-from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.pruned import forest_at
 from forestprune.select.routed import RoutedRows
-from forestprune.select.scoring import Scoring, judge_for
 from forestprune.select.solver import Solver
-from forestprune.select.validation import Scorer, Validation, ValidationScore
-from forestprune.solve.contributions import raw_of
 from forestprune.solve.point import Point, pack_splits
-from forestprune.system.progress import track
 
 Floats = NDArray[np.float64]
 
@@ -41,11 +34,8 @@ SWEEPS, FIRST_SWEEPS = 8, 4
 WIDER, MOST_WIDER = 4, 3_000
 """By how many times a model is larger before it is pruned to its size, and by how many nodes."""
 
-SURE = 0.5
-"""By how many standard errors of the difference a model must be better than one that is bolder."""
-
-STEP = 0.8
-"""Nodes of one model over those of the one before, on the way to the smallest that will do."""
+FEWEST = 3
+"""Nodes of a model with a split."""
 
 N_ALPHAS = 30
 """How fine paths are on which a model is pruned between two polishings."""
@@ -83,21 +73,19 @@ class SplitPolisher:
         With their matrix.
     options : Options
     max_depth : int or None
+
+    Attributes
+    ----------
+    options, plain : Options
+        As given, and without polishing.
     """
 
     def __init__(self, rows: RoutedRows, options: Options, max_depth: int | None) -> None:
-        self._rows, self._options, self._max_depth = rows, options, max_depth
-        self._plain = replace(options, polish=None)
+        self._rows, self._max_depth = rows, max_depth
+        self.options, self.plain = options, replace(options, polish=None)
         self._bins: Bins | None = None
         self._split_rows: SplitRows | None = None
         self._variation = rows.problem(options.n_jobs).variation
-
-    @property
-    def shrinkages(self) -> Sequence[float]:
-        """What to choose from; the first where nothing can choose."""
-        if self._options.shrinkage is None:
-            return SPLIT_SHRINKAGES
-        return [float(each) for each in self._options.shrinkages]
 
     def polished(
         self, begun: Grown, like: Point, shrinkage: float, sweeps: int = SWEEPS
@@ -110,17 +98,18 @@ class SplitPolisher:
         objective = 2.0 * descent.objective() / self._variation
         return grown, self._point(grown, like, loss, objective, descent.sweeps, shrinkage)
 
-    def narrowed(self, grown: Grown, budget: Budget, shrinkage: float) -> Grown:
-        """Return a model pruned to a budget, its splits as they are."""
-        if grown.forest.n_nodes <= (budget.max_nodes or 0):
+    def narrowed(self, grown: Grown, n_nodes: int, shrinkage: float) -> Grown:
+        """Return a model pruned to so many nodes, its splits as they are."""
+        budget = Budget(max_nodes=max(n_nodes, FEWEST))
+        if budget.max_nodes is None or grown.forest.n_nodes <= budget.max_nodes:
             return grown
         source = replace(self._rows.source, forest=grown.forest, uncut=None, pipeline=None)
         rows = replace(
             self._rows,
             source=source,
-            encoding=encode_matrix(grown.forest, self._rows.kept_matrix, self._options.n_jobs),
+            encoding=encode_matrix(grown.forest, self._rows.kept_matrix, self.options.n_jobs),
         )
-        options = replace(self._plain, shrinkage=shrinkage, rule="subtree")
+        options = replace(self.plain, shrinkage=shrinkage, rule="subtree", refit=True)
         solver = Solver(rows.problem(options.n_jobs), options)
         points = solver.path(solver.grid(N_ALPHAS), lambda point: not budget.allows(point))
         within = [point for point in points if budget.allows(point)]
@@ -131,11 +120,12 @@ class SplitPolisher:
                 if budget.allows(point)
             ]
         best = min(within, key=lambda point: point.loss)
-        return replace_trees(grown, Grown.of(grown.forest, best))
+        narrow = Grown.of(grown.forest, best)
+        return Grown(narrow.forest, grown.trees[narrow.trees])
 
     def _descent(self, forest: Forest, shrinkage: float) -> SplitDescent:
         """Return the descent over the splits of a forest."""
-        rows, options = self._rows, self._options
+        rows, options = self._rows, self.options
         matrix = rows.kept_matrix
         limits = split_limits(forest, give_up_symmetry=True)
         require_memory(forest, len(matrix))
@@ -182,7 +172,59 @@ class SplitPolisher:
             forest=grown.forest,
         )
 
+    # What to make of points
 
-def replace_trees(before: Grown, after: Grown) -> Grown:
-    """Return `after`, whose trees are numbered by those of `before`, by those of the original."""
-    return Grown(after.forest, before.trees[after.trees])
+    def beside(self, point: Point, wider: Point | None, *, choosing: bool) -> list[Point]:
+        """Return what a model becomes, best made of a `wider` one if there is one.
+
+        For each shrinkage, if one is `choosing`. None has more nodes than it.
+        """
+        found = []
+        for shrinkage in self._shrinkages(choosing):
+            narrow = self.narrowed(self._begun(point, wider, shrinkage), point.n_nodes, shrinkage)
+            found.append(self.polished(narrow, point, shrinkage)[1])
+        return found
+
+    def smaller(
+        self,
+        point: Point,
+        wider: Point | None,
+        will_do: Callable[[Point], bool],
+        *,
+        step: float,
+        choosing: bool,
+    ) -> list[Point]:
+        """Return ever smaller models, for each shrinkage, the last of which will not do.
+
+        The first has as many nodes as `point`, others by `step` fewer.
+        """
+        found = []
+        for shrinkage in self._shrinkages(choosing):
+            grown, n_nodes = self._begun(point, wider, shrinkage), point.n_nodes
+            while n_nodes >= FEWEST:
+                narrow = self.narrowed(grown, n_nodes, shrinkage)
+                grown, each = self.polished(narrow, point, shrinkage)
+                if not each.n_nodes:
+                    break
+                found.append(each)
+                if not will_do(each):
+                    break
+                n_nodes = int(step * each.n_nodes)
+        return found
+
+    def _shrinkages(self, choosing: bool) -> Sequence[float]:
+        given = self.options.shrinkage
+        known = SPLIT_SHRINKAGES if given is None else self.options.shrinkages
+        return known if choosing else known[:1]
+
+    def _begun(self, point: Point, wider: Point | None, shrinkage: float) -> Grown:
+        """Return what models become smaller from."""
+        original = self._rows.source.forest
+        if wider is None:
+            return Grown.of(original, point)
+        return self.polished(Grown.of(original, wider), point, shrinkage, FIRST_SWEEPS)[0]
+
+
+def wider_size(n_nodes: int) -> int:
+    """Return how many nodes the model has of which one of `n_nodes` is best made."""
+    return min(WIDER * n_nodes, n_nodes + MOST_WIDER)

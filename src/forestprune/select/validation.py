@@ -257,8 +257,11 @@ class Scorer:
 
     def add(self, point: Point) -> ValidationScore:
         """Score one more point."""
-        self._predictions.move_to(point)
-        raw = self._predictions.values + point.intercept[:, np.newaxis]
+        if point.forest is None:
+            self._predictions.move_to(point)
+            raw = self._predictions.values + point.intercept[:, np.newaxis]
+        else:
+            raw = np.ascontiguousarray(point.forest.predict_matrix(self._rows.kept_matrix).T)
         score = self._compared(_without_drift(raw) if self._by_order else raw)
         self._found.append(score)
         return score

@@ -44,6 +44,9 @@ class Point:
         Of symmetric trees, which levels are kept, as bits, the last level lowest. All that is said
         of nodes is then about trees that ask at these levels first: see `forest/symmetric.py`.
         None if trees are pruned from below.
+    forest : Forest or None
+        The pruned forest itself, if its splits are not all those of the full one: then nothing is
+        `kept`, and there are no `values`.
     """
 
     alpha: float
@@ -57,10 +60,13 @@ class Point:
     n_iter: int = 0
     report: dict[str, Any] = field(default_factory=dict)
     levels: NDArray[np.uint32] | None = None
+    forest: "Forest | None" = None
 
     @cached_property
     def n_nodes(self) -> int:
         """Number of nodes, roots and leaves included."""
+        if self.forest is not None:
+            return self.forest.n_nodes
         return 2 * int(np.bitwise_count(self.kept).sum()) + self.n_trees
 
     @property

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.kernels.records import BinnedColumns, SplitPrice
-from forestprune.polish.split.rows import NodeRows
-from forestprune.polish.split.tree import MOST_BINS, Ends
+from forestprune.polishing.split.rows import NodeRows
+from forestprune.polishing.split.tree import MOST_BINS, Ends
 from forestprune.system.threads import Crew, split_range
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from forestprune.forest.build import average_of_leaves
 from forestprune.forest.checks import seal
 from forestprune.forest.constraints import Boxes, node_boxes
 from forestprune.forest.forest import Forest
-from forestprune.polish.leaf_fit import LeafFit, Leaves
+from forestprune.polishing.leaf_fit import LeafFit, Leaves
 from forestprune.solve.levels import leaf_origins, level_boxes
 from forestprune.solve.point import Point, kept_leaves, kept_mask
 from forestprune.solve.problem import Problem

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.kernels.records import SplitPrice
-from forestprune.polish.split.finder import Finder, Split
-from forestprune.polish.split.rows import Asked, LeafOrder, NodeRows
-from forestprune.polish.split.tree import UNBOUNDED, BinnedTree
-from forestprune.polish.split.values import LeafValues
+from forestprune.polishing.split.finder import Finder, Split
+from forestprune.polishing.split.rows import Asked, LeafOrder, NodeRows
+from forestprune.polishing.split.tree import UNBOUNDED, BinnedTree
+from forestprune.polishing.split.values import LeafValues
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from forestprune.forest.constraints import node_boxes
 from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import NewTree, SplitLimits, new_splits
 from forestprune.kernels.records import MOST_BINS, NUMERIC, ONE_RIGHT
-from forestprune.polish.split.tree import BinnedTree
+from forestprune.polishing.split.tree import BinnedTree
 from forestprune.rows.bins import Bins
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.polish.subset.fit import DEPENDENT, Fit, Floats
+from forestprune.polishing.subset.fit import DEPENDENT, Fit, Floats
 
 IMPROVEMENT = 1e-11
 """The share of what is explained by which a move must improve, or rounding could cause cycles."""

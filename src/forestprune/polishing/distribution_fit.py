@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
-from forestprune.polish.leaf_fit import Leaves
+from forestprune.polishing.leaf_fit import Leaves
 
 Floats = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.kernels.records import SplitPrice
-from forestprune.polish.split.allowed import Allowed
-from forestprune.polish.split.finder import Finder, Split
-from forestprune.polish.split.rows import Asked, NodeRows
-from forestprune.polish.split.tree import BinnedTree
+from forestprune.polishing.split.allowed import Allowed
+from forestprune.polishing.split.finder import Finder, Split
+from forestprune.polishing.split.rows import Asked, NodeRows
+from forestprune.polishing.split.tree import BinnedTree
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from sklearn.ensemble import RandomForestRegressor
 from strategies import cases
 
 from forestprune import Forest, encode
-from forestprune.polish.leaf import refit_leaves
-from forestprune.polish.leaf_fit import LeafFit, Leaves
+from forestprune.polishing.leaf import refit_leaves
+from forestprune.polishing.leaf_fit import LeafFit, Leaves
 from forestprune.select.solver import everything
 from forestprune.solve.point import kept_mask, pack_splits, splits_within
 from forestprune.solve.problem import pose

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.polish.tree_equations import TreeEquations, solve_semidefinite
+from forestprune.polishing.tree_equations import TreeEquations, solve_semidefinite
 from forestprune.rows.trees import first_leaves
 from forestprune.solve.point import Point
 from forestprune.solve.problem import Problem

@@ -1,8 +1,8 @@
 """The best few trees of those that are pruned, with new weights."""
 
 from forestprune.options import Options
-from forestprune.polish.subset.best_subset import best_subset
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.subset.best_subset import best_subset
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.solve.point import Point
 from forestprune.system.threads import one_blas_thread
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.polish.subset.fit import DEPENDENT, Fit, Floats
-from forestprune.polish.subset.search import Search
+from forestprune.polishing.subset.fit import DEPENDENT, Fit, Floats
+from forestprune.polishing.subset.search import Search
 
 LARGEST_BOUND = 1e3
 """On a weight, in lengths of the best fit: a solver's tolerance times more would not be small."""

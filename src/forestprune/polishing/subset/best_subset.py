@@ -15,9 +15,9 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forestprune.polish.subset.exact import EXACT, ExactProblem, import_solver, solve_exactly
-from forestprune.polish.subset.fit import Floats
-from forestprune.polish.subset.search import Search
+from forestprune.polishing.subset.exact import EXACT, ExactProblem, import_solver, solve_exactly
+from forestprune.polishing.subset.fit import Floats
+from forestprune.polishing.subset.search import Search
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ import numpy as np
 
 from forestprune.exceptions import OptionError
 from forestprune.options import Options
-from forestprune.polish.leaf import refit_leaves
-from forestprune.polish.ridge import ridge_weights
-from forestprune.polish.subset_weights import subset_weights
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.leaf import refit_leaves
+from forestprune.polishing.ridge import ridge_weights
+from forestprune.polishing.subset_weights import subset_weights
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.solve.contributions import Predictions
 from forestprune.solve.expanded import STEEPER, ExpandedRule
 from forestprune.solve.point import Point

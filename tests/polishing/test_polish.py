@@ -14,9 +14,9 @@ from strategies import cases
 
 from forestprune import Forest, encode
 from forestprune.options import Options
-from forestprune.polish.ridge import ridge_weights
-from forestprune.polish.subset_weights import subset_weights
-from forestprune.polish.tree_equations import TreeEquations
+from forestprune.polishing.ridge import ridge_weights
+from forestprune.polishing.subset_weights import subset_weights
+from forestprune.polishing.tree_equations import TreeEquations
 from forestprune.select.solver import everything
 from forestprune.solve.contributions import Predictions, predict_codes
 from forestprune.solve.point import pack_splits, splits_within

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
-from forestprune.polish.split.tree import BinnedTree
+from forestprune.polishing.split.tree import BinnedTree
 
 Floats = NDArray[np.float64]
 

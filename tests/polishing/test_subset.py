@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from forestprune.polish.subset import best_subset as subset
-from forestprune.polish.subset import search as subset_search
-from forestprune.polish.subset.best_subset import best_subset
+from forestprune.polishing.subset import best_subset as subset
+from forestprune.polishing.subset import search as subset_search
+from forestprune.polishing.subset.best_subset import best_subset
 
 EXACT = ["scip", "gurobi"]
 

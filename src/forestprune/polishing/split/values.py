@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
-from forestprune.polish.split.rows import Asked
-from forestprune.polish.split.tree import BinnedTree
+from forestprune.polishing.split.rows import Asked
+from forestprune.polishing.split.tree import BinnedTree
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ class Distributions:
     def nearest(self, value: Floats, weight: Floats) -> Floats:
         """Return what comes next to some values, (n_outputs, n_leaves), and leaves distributions.
 
-        One more row of unknown class counts beside the rows of a leaf, unless leaves may be certain.
+        Unless leaves may be certain, one more row of unknown class counts beside theirs.
         """
         far = np.ones(weight.size) if self.may_be_certain else weight / (weight + 1.0)
         found = np.divide(value, far, out=np.zeros_like(value), where=far > 0.0)

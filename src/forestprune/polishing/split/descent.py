@@ -11,14 +11,14 @@ from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import SplitLimits, with_new_trees
 from forestprune.kernels.records import SplitPrice
 from forestprune.loss import Loss
-from forestprune.polish.split.allowed import Allowed
-from forestprune.polish.split.convert import binned_trees, new_tree
-from forestprune.polish.split.finder import Finder
-from forestprune.polish.split.grow import Growth
-from forestprune.polish.split.reform import Reform
-from forestprune.polish.split.rows import Asked
-from forestprune.polish.split.tree import BinnedTree
-from forestprune.polish.split.values import Distributions, LeafValues
+from forestprune.polishing.split.allowed import Allowed
+from forestprune.polishing.split.convert import binned_trees, new_tree
+from forestprune.polishing.split.finder import Finder
+from forestprune.polishing.split.grow import Growth
+from forestprune.polishing.split.reform import Reform
+from forestprune.polishing.split.rows import Asked
+from forestprune.polishing.split.tree import BinnedTree
+from forestprune.polishing.split.values import Distributions, LeafValues
 from forestprune.rows.bins import Bins
 from forestprune.rows.encoding import Encoding
 from forestprune.system.progress import track
@@ -83,6 +83,8 @@ class SplitDescent:
         In rows.
     max_depth : int or None
         Trees that are grown are no deeper than this, or than they were.
+    original : Forest or None
+        What the forest was pruned from.
     n_jobs : int or None
 
     Attributes
@@ -102,8 +104,10 @@ class SplitDescent:
         *,
         shrinkage: float,
         max_depth: int | None = None,
+        original: Forest | None = None,
         n_jobs: int | None = None,
     ) -> None:
+        self._original = original
         self._forest, self._bins, self._limits = forest, bins, limits
         self._rows, self._loss, self._max_depth = rows, loss, max_depth
         curvature = loss.curvature(rows.target, rows.weight)
@@ -179,7 +183,7 @@ class SplitDescent:
                 trees[i] = new_tree(self._forest, i, self._bins, self._limits, tree, leaf, cover)
         # Splits of trees with other values alone get the mean of their leaves.
         old = average_of_leaves(replace(self._forest, value=value))
-        return with_new_trees(old, trees, base=self._base)
+        return with_new_trees(old, trees, base=self._base, original=self._original)
 
     def _nodes(self, i: int) -> slice:
         """Return the nodes of a tree of the forest at the beginning."""
