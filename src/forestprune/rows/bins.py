@@ -7,6 +7,7 @@ frequent ones, and behind them one for all others, seen or not, and for what is 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,11 +115,11 @@ def _borders(x: FloatMatrix, own: NDArray[np.float64]) -> NDArray[np.float64]:
     own = _evenly(np.unique(own), MOST_OWN)
     if values.size < 2:
         return own
-    low, high = values[:-1], values[1:]
-    # In the precision in which rows are compared, and never above the upper one.
-    with np.errstate(over="ignore"):
-        middle = np.where(low * 0.5 + high * 0.5 < high, low * 0.5 + high * 0.5, low)
-    middle = np.maximum(middle.astype(values.dtype), low).astype(np.float64)
+    # In the precision in which rows are compared, and never as far as the upper one.
+    precise: NDArray[Any] = values
+    low, high = precise[:-1], precise[1:]
+    middle = np.float32(0.5) * low + np.float32(0.5) * high
+    middle = np.maximum(np.where(middle < high, middle, low), low).astype(np.float64)
     # Between two numbers one border will do: the forest's own, if it has one there.
     free = np.searchsorted(own, high, side="left") == np.searchsorted(own, low, side="left")
     room = MOST_BORDERS - own.size

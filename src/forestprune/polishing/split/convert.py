@@ -95,7 +95,7 @@ def new_tree(
     n_nodes, is_split = order.size, tree.left[order] >= 0
     left = np.where(is_split, place[tree.left[order]], np.int32(-1))
     rows = np.bincount(place[leaf], minlength=n_nodes)
-    weight = np.bincount(place[leaf], cover, minlength=n_nodes)
+    weight = np.bincount(place[leaf], cover, minlength=n_nodes).astype(np.float64)
     for v in np.flatnonzero(is_split)[::-1].tolist():
         for counts in (rows, weight):
             counts[v] = counts[left[v]] + counts[left[v] + 1]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
-from forestprune.kernels.records import BinnedColumns, SplitPrice
+from forestprune.kernels.records import MOST_BINS, BinnedColumns, SplitPrice
 from forestprune.polishing.split.rows import NodeRows
-from forestprune.polishing.split.tree import MOST_BINS, Ends
+from forestprune.polishing.split.tree import Ends
 from forestprune.system.threads import Crew, split_range
 
 Floats = NDArray[np.float64]

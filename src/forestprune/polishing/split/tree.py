@@ -85,7 +85,7 @@ class BinnedTree:
     @property
     def bounded(self) -> bool:
         """Whether leaves may add only what is within bounds."""
-        return self.low.shape[1] > 0
+        return bool(self.low.shape[1])
 
     def ends(self, node: int) -> Ends:
         """Return between what a node may add."""

@@ -55,8 +55,13 @@ class LeafValues:
         ``leaf[x]`` is the leaf that row x is in. Half the penalty of values counts as loss.
         """
         leaves, n_nodes = tree.leaves, tree.left.size
-        weight = np.bincount(leaf, asked.weight, minlength=n_nodes)[leaves]
-        sums = np.stack([np.bincount(leaf, each, minlength=n_nodes)[leaves] for each in asked.sums])
+        weight: Floats = np.bincount(leaf, asked.weight, minlength=n_nodes)[leaves].astype(float)
+        sums: Floats = np.stack(
+            [
+                np.bincount(leaf, each, minlength=n_nodes)[leaves].astype(float)
+                for each in asked.sums
+            ]
+        )
         value = self.best(sums, weight)
         if tree.bounded:
             value = np.clip(value, tree.low[:, leaves], tree.high[:, leaves])
@@ -69,7 +74,8 @@ class LeafValues:
     def best(self, sums: Floats, weight: Floats | float) -> Floats:
         """Return the best values without bounds, for sums of shape (n_outputs, ...)."""
         heavier = np.broadcast_to(weight + self.shrinkage, sums.shape)
-        return np.divide(sums, heavier, out=np.zeros_like(sums), where=heavier > 0.0)
+        best: Floats = np.divide(sums, heavier, out=np.zeros_like(sums), where=heavier > 0.0)
+        return best
 
     def penalty(self, tree: BinnedTree) -> float:
         """Return half the penalty of the values of a tree."""
