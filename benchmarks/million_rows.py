@@ -28,7 +28,7 @@ MEGABYTE = 1e6
 PHASES = {
     "read the model": ("forestprune.cli.models", "read_source"),
     "read the rows": ("forestprune.cli.work", "prepare"),
-    "route rows": ("forestprune.select.routed", "encode"),
+    "route rows": ("forestprune.select.routed", "encode_matrix"),
     "score": ("forestprune.cli.summary", "scores"),
     "write": ("forestprune.cli.models", "write_small"),
 }

@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 import forestprune as fp
 from forestprune.forest import registry
-from forestprune.select import choose as choosing
+from forestprune.select import choose as solving
+from forestprune.select import request as choosing
 from forestprune.tables.rows import Rows
 
 pytest.importorskip("pandas")
@@ -349,7 +350,7 @@ def test_a_pipeline_around_another_library_is_pickled(friedman, tmp_path):
 
 
 def test_pruning_lets_go_of_rows_once_they_are_encoded(shop, tmp_path, monkeypatch):
-    gone, original = [], choosing.Solver
+    gone, original = [], solving.Solver
 
     def solver(*args, **about):
         gone.append(held() is None)
@@ -362,7 +363,7 @@ def test_pruning_lets_go_of_rows_once_they_are_encoded(shop, tmp_path, monkeypat
         return X
 
     held = None
-    monkeypatch.setattr(choosing, "Solver", solver)
+    monkeypatch.setattr(solving, "Solver", solver)
     monkeypatch.setattr(Rows, "hand_over", hand_over)
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
     succeeds(*args, "--out", tmp_path / "s.npz")
