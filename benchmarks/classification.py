@@ -14,6 +14,10 @@ boosting for several classes: they take minutes there.
 Every candidate is a point: nodes, then log-loss and balanced accuracy on validation and test rows.
 Choices look at validation rows only. Points are kept in results/points/classes, so that a run that
 was stopped goes on; `classification_report.py` makes tables and the figure of them.
+
+`--models xgb-split lgb-split rf-split` are the same originals, pruned to each budget with and
+without new splits by one call of `prune` with `polish="split"`; `split_report.py` makes tables of
+these.
 """
 
 import argparse
@@ -27,6 +31,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
+from new_splits import SPLIT, with_and_without
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -184,7 +189,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--sets", nargs="+")
-    parser.add_argument("--models", nargs="+", default=["xgb", "lgb", "rf", "direct"])
+    kinds = ["xgb", "lgb", "rf"]
+    parser.add_argument(
+        "--models", nargs="+", default=[*kinds, "direct", *(kind + SPLIT for kind in kinds)]
+    )
     options = parser.parse_args()
     if not options.data.exists():
         raise SystemExit(f"{options.data} does not exist: say where the data sets are with --data.")
@@ -203,11 +211,14 @@ def main() -> None:
             if kind == "direct":
                 rows = trained_directly(split)
             else:
-                model = original(kind, split)
+                model = original(kind.removesuffix(SPLIT), split)
                 fitted = time.perf_counter() - begun
                 nodes = fp.Forest.from_model(model).n_nodes
                 rows = [("full", fitted, nodes, *split.figures(model.predict_proba))]
-                rows += pruned(split, model)
+                if kind.endswith(SPLIT):
+                    rows += with_and_without(split, model, lambda s: split.figures(s.predict_proba))
+                else:
+                    rows += pruned(split, model)
             frame = pd.DataFrame(rows, columns=["method", "detail", *COLUMNS])
             file = POINTS / f"{name}-{kind}.csv.gz"
             frame.to_csv(file.with_suffix(".part"), index=False, compression="gzip")

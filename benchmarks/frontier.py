@@ -13,6 +13,9 @@ XGBoost or scikit-learn on the training rows, many settings of each.
 Every candidate is a point (nodes, validation error, test error). Choices look at validation errors
 only; the test error of what was chosen is reported. Points are kept in results/points, so that a
 run that was stopped goes on; `frontier_report.py` makes tables and the figure of them.
+
+`--models rf-split gb-split ...` are the same originals, pruned to each budget with and without new
+splits by one call of `prune` with `polish="split"`; `split_report.py` makes tables of these.
 """
 
 import argparse
@@ -24,6 +27,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
+from new_splits import SPLIT, with_and_without
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -186,7 +190,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--sets", nargs="+")
-    parser.add_argument("--models", nargs="+", default=["rf", "gb", "xgb", "lgb", "direct"])
+    kinds = ["rf", "gb", "xgb", "lgb"]
+    parser.add_argument(
+        "--models", nargs="+", default=[*kinds, "direct", *(kind + SPLIT for kind in kinds)]
+    )
     options = parser.parse_args()
     if not options.data.exists():
         raise SystemExit(f"{options.data} does not exist: say where the data sets are with --data.")
@@ -205,11 +212,14 @@ def main() -> None:
             if kind == "direct":
                 rows = trained_directly(split)
             else:
-                model = original(kind, split.X, split.y)
+                model = original(kind.removesuffix(SPLIT), split.X, split.y)
                 fitted = time.perf_counter() - begun
                 nodes = fp.Forest.from_model(model).n_nodes
                 rows = [("full", fitted, nodes, *split.errors(model.predict))]
-                rows += pruned(split, model)
+                if kind.endswith(SPLIT):
+                    rows += with_and_without(split, model, split.errors, fp.PrunedForest.predict)
+                else:
+                    rows += pruned(split, model)
             frame = pd.DataFrame(rows, columns=["method", "detail", "nodes", "val", "test"])
             file = points / f"{name}-{kind}.csv.gz"
             frame.to_csv(file.with_suffix(".part"), index=False, compression="gzip")
