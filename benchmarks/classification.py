@@ -216,7 +216,9 @@ def main() -> None:
                 nodes = fp.Forest.from_model(model).n_nodes
                 rows = [("full", fitted, nodes, *split.figures(model.predict_proba))]
                 if kind.endswith(SPLIT):
-                    rows += with_and_without(split, model, lambda s: split.figures(s.predict_proba))
+                    rows += with_and_without(
+                        split, model, split.figures, fp.PrunedForest.predict_proba
+                    )
                 else:
                     rows += pruned(split, model)
             frame = pd.DataFrame(rows, columns=["method", "detail", *COLUMNS])
