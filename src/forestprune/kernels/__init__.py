@@ -57,6 +57,7 @@ _FILES = {
     "sweep_subtrees": "subtrees",
     "tabulate_cells": "oblivious",
     "take_from_bins": "histograms",
+    "total_of_rows": "histograms",
 }
 
 

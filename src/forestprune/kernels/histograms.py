@@ -32,6 +32,21 @@ def add_up_bins(columns, first, bins, rows, asked, weight, sums):
 
 
 @kernel
+def total_of_rows(asked, weight, total):
+    """Write what rows ask for, (n_outputs, n), and last what they weigh, in sum."""
+    outputs = asked.shape[0]
+    for k in range(outputs):
+        here = 0.0
+        for j in range(weight.size):
+            here += asked[k, j]
+        total[k] = here
+    here = 0.0
+    for j in range(weight.size):
+        here += weight[j]
+    total[outputs] = here
+
+
+@kernel
 def take_from_bins(columns, first, part, whole):
     """Take the sums of one child from those of its parent: what is left is the other child's."""
     for f in columns:

@@ -71,6 +71,10 @@ class Crew:
 
     def run(self, function: Callable[..., object], tasks: Sequence[tuple[object, ...]]) -> None:
         """Call `function(*task)` for every task; the first error of any task is raised."""
+        if self._pool is None or len(tasks) == 1:
+            for task in tasks:
+                function(*task)
+            return
         waiting = deque(tasks)
 
         def work() -> None:
@@ -81,9 +85,7 @@ class Crew:
                     return
                 function(*task)
 
-        helpers = []
-        if self._pool is not None:
-            helpers = [self._pool.submit(work) for _ in range(min(self.size, len(tasks)) - 1)]
+        helpers = [self._pool.submit(work) for _ in range(min(self.size, len(tasks)) - 1)]
         try:
             work()
         finally:

@@ -82,8 +82,8 @@ class Finder:
         self, columns: Columns, sums: Floats, total: Floats, price: SplitPrice, ends: Ends
     ) -> Split:
         """Return the best split on some columns of a node with the sums `total`."""
-        goes_left = np.zeros(MOST_BINS, np.bool_)
+        goes_left = np.empty(MOST_BINS, np.bool_)  # written if there is a split
         gain, column, border = kernels.best_split(
             columns, self.about, sums, total, price, *ends, goes_left
         )
-        return Split(float(gain), int(column), int(border), goes_left)
+        return Split(gain, column, border, goes_left)

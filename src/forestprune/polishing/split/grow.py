@@ -11,6 +11,7 @@ from forestprune.polishing.split.allowed import Allowed
 from forestprune.polishing.split.finder import Finder, Split
 from forestprune.polishing.split.rows import Asked, NodeRows
 from forestprune.polishing.split.tree import BinnedTree
+from forestprune.polishing.split.values import LeafValues
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +60,7 @@ class Growth:
         bounded: bool = False,
     ) -> None:
         self._finder, self._price = finder, price
+        self._values = LeafValues(price.shrinkage)
         self._most, self._max_depth = 2 * n_leaves - 1, max_depth
         self._tree = BinnedTree.blank(self._most, len(asked.sums), bounded=bounded)
         self._part = NodeRows(used, asked)
@@ -137,9 +139,7 @@ class Growth:
             return
         best = []
         for node in (left, right):
-            total = self._part.total(node.start, node.stop)
-            heavier = total[-1] + self._price.shrinkage
-            value = total[:-1] / heavier if heavier > 0.0 else np.zeros(total.size - 1)
+            value = self._values.best(self._part.total(node.start, node.stop))
             best.append(np.clip(value, low[:, v], high[:, v]))
         lower, upper = (child, child + 1) if sign > 0 else (child + 1, child)
         high[:, lower] = low[:, upper] = 0.5 * best[0] + 0.5 * best[1]

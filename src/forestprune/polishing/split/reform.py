@@ -86,8 +86,7 @@ class Reform:
         lefts = part.total(start, middle)
         falls = []
         for total in (lefts, whole - lefts, whole):
-            value = self._values.best(total[:-1], total[-1])
-            falls.append(0.5 * float(value @ total[:-1]))
+            falls.append(0.5 * float(self._values.best(total) @ total[:-1]))
         return split, falls[0] + falls[1] - falls[2]
 
     def _with_subtrees(self, child: int, start: int, middle: int, stop: int) -> tuple[Split, float]:
@@ -122,7 +121,7 @@ class Reform:
         """Give leaves their best values."""
         for v in leaves:
             total = self._part.total(*self._order.span(v))
-            self._tree.value[:, v] = self._values.best(total[:-1], total[-1])
+            self._tree.value[:, v] = self._values.best(total)
 
     def _send_down(self, v: int, start: int, stop: int) -> None:
         """Part the rows of a node among the leaves below it."""

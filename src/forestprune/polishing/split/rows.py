@@ -63,8 +63,7 @@ class NodeRows:
     def total(self, start: int, stop: int) -> Floats:
         """Return the sums of rows start..stop, and last what they weigh."""
         total = np.empty(len(self.sums) + 1)
-        total[:-1] = self.sums[:, start:stop].sum(axis=1)
-        total[-1] = self.weight[start:stop].sum()
+        kernels.total_of_rows(self.sums[:, start:stop], self.weight[start:stop], total)
         return total
 
 

@@ -62,20 +62,20 @@ class LeafValues:
                 for each in asked.sums
             ]
         )
-        value = self.best(sums, weight)
+        heavier = weight + self.shrinkage
+        value: Floats = np.divide(sums, heavier, out=np.zeros_like(sums), where=heavier > 0.0)
         if tree.bounded:
             value = np.clip(value, tree.low[:, leaves], tree.high[:, leaves])
         if self.distributions is not None:
             value = self.distributions.nearest(value, weight)
         tree.value[:] = 0.0
         tree.value[:, leaves] = value
-        return float((value * (sums - 0.5 * (weight + self.shrinkage) * value)).sum())
+        return float((value * (sums - 0.5 * heavier * value)).sum())
 
-    def best(self, sums: Floats, weight: Floats | float) -> Floats:
-        """Return the best values without bounds, for sums of shape (n_outputs, ...)."""
-        heavier = np.broadcast_to(weight + self.shrinkage, sums.shape)
-        best: Floats = np.divide(sums, heavier, out=np.zeros_like(sums), where=heavier > 0.0)
-        return best
+    def best(self, total: Floats) -> Floats:
+        """Return the best values of a leaf without bounds, for what its rows ask for in sum."""
+        heavier = total[-1] + self.shrinkage
+        return total[:-1] / heavier if heavier > 0.0 else np.zeros(total.size - 1)
 
     def penalty(self, tree: BinnedTree) -> float:
         """Return half the penalty of the values of a tree."""
