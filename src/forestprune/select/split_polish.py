@@ -179,9 +179,9 @@ class SplitPolisher:
 
         For each shrinkage, if one is `choosing`. None has more nodes than it.
         """
-        found = []
+        begun, found = self._begun(point, wider), []
         for shrinkage in self._shrinkages(choosing):
-            narrow = self.narrowed(self._begun(point, wider, shrinkage), point.n_nodes, shrinkage)
+            narrow = self.narrowed(begun, point.n_nodes, shrinkage)
             found.append(self.polished(narrow, point, shrinkage)[1])
         return found
 
@@ -198,9 +198,9 @@ class SplitPolisher:
 
         The first has as many nodes as `point`, others by `step` fewer.
         """
-        found = []
+        begun, found = self._begun(point, wider), []
         for shrinkage in self._shrinkages(choosing):
-            grown, n_nodes = self._begun(point, wider, shrinkage), point.n_nodes
+            grown, n_nodes = begun, point.n_nodes
             while n_nodes >= FEWEST:
                 narrow = self.narrowed(grown, n_nodes, shrinkage)
                 grown, each = self.polished(narrow, point, shrinkage)
@@ -217,11 +217,12 @@ class SplitPolisher:
         known = SPLIT_SHRINKAGES if given is None else self.options.shrinkages
         return known if choosing else known[:1]
 
-    def _begun(self, point: Point, wider: Point | None, shrinkage: float) -> Grown:
-        """Return what models become smaller from."""
+    def _begun(self, point: Point, wider: Point | None) -> Grown:
+        """Return what models become smaller from; one for all shrinkages, which costs no error."""
         original = self._rows.source.forest
         if wider is None:
             return Grown.of(original, point)
+        shrinkage = self._shrinkages(False)[0]
         return self.polished(Grown.of(original, wider), point, shrinkage, FIRST_SWEEPS)[0]
 
 
