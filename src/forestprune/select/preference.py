@@ -10,14 +10,14 @@ from forestprune.select.scoring import Judged, Scoring, judge_for
 from forestprune.solve.point import Point
 
 SURE = 0.5
-"""By how many standard errors of the difference a model must be better than one that is bolder."""
+"""By how many standard errors of the difference a model must be better than the careful choice."""
 
 
 class Preference:
     """Chooses among models by validation rows.
 
-    The best of many would owe that to chance in part. So a model is preferred to a less bold one
-    only if it is better by some of the standard error of the difference between both.
+    The best of many would owe that to chance in part. So a model with new splits is preferred to
+    one without only if it is better by some of the standard error of the difference between both.
 
     Parameters
     ----------
@@ -28,18 +28,25 @@ class Preference:
 
     def __init__(self, rows: RoutedRows, scoring: Scoring) -> None:
         self._rows, self._judge = rows, judge_for(rows, scoring)
+        self._known: dict[Point, Judged] = {}
 
-    def among(self, points: Sequence[Point]) -> int:
-        """Return the place of the model to take, of some with the least bold one first."""
-        taken, best = 0, self._judged(points[0])
-        for place, point in enumerate(points[1:], start=1):
-            found = self._judged(point)
-            sure = SURE * self._judge.standard_error(found, best)
-            if found.score - best.score > sure:
-                taken, best = place, found
-        return taken
+    def score(self, point: Point) -> float:
+        """Return the score of a model."""
+        return self._judged(point).score
+
+    def among(self, points: Sequence[Point]) -> Point:
+        """Return the model to take: the best of all but the first, or the first."""
+        first, *others = points
+        if not others:
+            return first
+        best = max(others, key=self.score)
+        bold, careful = self._judged(best), self._judged(first)
+        sure = SURE * self._judge.standard_error(bold, careful)
+        return best if bold.score - careful.score > sure else first
 
     def _judged(self, point: Point) -> Judged:
-        forest = forest_at(self._rows.source.forest, point)
-        raw = forest.predict_matrix(self._rows.kept_matrix)
-        return self._judge.judge(np.ascontiguousarray(raw.T))
+        if point not in self._known:
+            forest = forest_at(self._rows.source.forest, point)
+            raw = forest.predict_matrix(self._rows.kept_matrix)
+            self._known[point] = self._judge.judge(np.ascontiguousarray(raw.T))
+        return self._known[point]

@@ -22,6 +22,9 @@ STEP = 0.8
 MOST_NODES, HALF = 5_000, 0.5
 """Up to how many nodes models of a path get new splits, and nodes of one over the one before."""
 
+FEWEST_ROWS = 80
+"""Of fewer rows no part can say whether new splits are of use."""
+
 N_ALPHAS = 30
 """How fine a path is on which a larger model is looked for."""
 
@@ -31,8 +34,8 @@ def choose_with_new_splits(
 ) -> tuple[PruningPath, int]:
     """Do what `choose_routed` does, and let the model that it takes have other splits.
 
-    Models with and without are on the path. Validation rows choose between them; without any, the
-    model has other splits.
+    Models with and without are on the path. Validation rows choose between them; without any, part
+    of the rows does: see `_strength`.
     """
     plain, missed = replace(options, polish=None), None
     try:
@@ -45,13 +48,15 @@ def choose_with_new_splits(
         path, taken = choose_routed(rows, validation_rows, within, plain)
     point = path.points[taken]
     if point.n_trees:
-        polisher = SplitPolisher(rows, options, wanted.max_depth)
+        wider = _wider(rows, path, point, wanted, plain)
+        polished = _Polished(rows, validation_rows, options, wanted.max_depth)
+        found, best = polished.beside(
+            point, wider, lambda each: keeps_to(path.source, wanted.budget, each)
+        )
         if wanted.by_quality and validation_rows is not None:
-            return _smallest(polisher, rows, validation_rows, wanted, path, point, missed)
-        wider = _wider(polisher, rows, path, point, wanted)
-        found = polisher.beside(point, wider, choosing=validation_rows is not None)
-        found = [each for each in found if keeps_to(path.source, wanted.budget, each)]
-        return _with_choice(path, point, found, validation_rows, options)
+            return polished.smallest(path, point, found, wanted, missed)
+        joined = _joined(path, found, validation_rows, options)
+        return joined, _place(joined, best)
     if missed is not None:
         raise missed
     return path, taken
@@ -65,15 +70,17 @@ def choose_polished(
     max_depth: int | None,
 ) -> tuple[PruningPath, int]:
     """Return a model and what new splits make of it as a path, and the place of the one to take."""
-    polisher = SplitPolisher(rows, options, max_depth)
-    found = []
+    found: list[Point] = []
+    best = point
     if point.n_trees:
-        found = polisher.beside(point, None, choosing=validation_rows is not None)
+        polished = _Polished(rows, validation_rows, options, max_depth)
+        found, best = polished.beside(point, None, lambda _: True)
     validation = None
     if validation_rows is not None:
         validation = validate(validation_rows, [point], options.scoring)
     path = PruningPath(rows.source, (point,), validation)
-    return _with_choice(path, point, found, validation_rows, options)
+    joined = _joined(path, found, validation_rows, options)
+    return joined, _place(joined, best)
 
 
 def with_new_splits(
@@ -85,43 +92,122 @@ def with_new_splits(
         return path
     polisher = SplitPolisher(rows, options, path.source.max_depth)
     largest = max(points, key=lambda point: (point.n_nodes, -point.loss))
-    found = polisher.smaller(
-        largest, largest, lambda _: True, step=HALF, choosing=validation_rows is not None
-    )
-    beside = [replace(each, alpha=_alpha_beside(path, each)) for each in found]
+    found: list[Point] = []
+    score = None
+    if validation_rows is not None:
+        score = Preference(validation_rows, options.scoring).score
+    for each in polisher.beside(largest, None, score):
+        found += [each, *polisher.smaller(each, lambda _: True, HALF)]
+    beside = [replace(each, alpha=_alpha_beside(path, each)) for each in found if each.n_nodes]
     return _joined(path, beside, validation_rows, options)
 
 
-def _smallest(
-    polisher: SplitPolisher,
-    rows: RoutedRows,
-    validation_rows: RoutedRows,
-    wanted: Wanted,
-    path: PruningPath,
-    point: Point,
-    missed: OutOfReachError | None,
-) -> tuple[PruningPath, int]:
-    """Return the smallest model that is good enough, with new splits or without.
+class _Polished:
+    """Models with new splits, and the choice between them and those without.
 
-    If pruning alone has `missed` it, `point` is what it came to.
+    Parameters
+    ----------
+    rows : RoutedRows
+    validation_rows : RoutedRows or None
+    options : Options
+    max_depth : int or None
     """
-    scorer = Scorer(validation_rows, polisher.options.scoring)
-    good = _good_enough(path, wanted)
-    enough = [] if missed is not None else [point]
 
-    def will_do(each: Point) -> bool:
-        does = good(scorer.add(each)) and keeps_to(path.source, wanted.budget, each)
-        if does:
-            enough.append(each)
-        return does
+    def __init__(
+        self,
+        rows: RoutedRows,
+        validation_rows: RoutedRows | None,
+        options: Options,
+        max_depth: int | None,
+    ) -> None:
+        self._rows, self._validation_rows = rows, validation_rows
+        self._options, self._max_depth = options, max_depth
+        self._polisher = SplitPolisher(rows, options, max_depth)
 
-    wider = _wider(polisher, rows, path, point, wanted)
-    found = polisher.smaller(point, wider, will_do, step=STEP, choosing=True)
-    if missed is not None and not enough:
-        raise missed
-    best = min(enough, key=lambda each: (each.n_nodes, each.loss))
-    joined = _joined(path, found, validation_rows, polisher.options)
-    return joined, _place(joined, best)
+    def beside(
+        self, point: Point, wider: Point | None, allowed: Callable[[Point], bool]
+    ) -> tuple[list[Point], Point]:
+        """Return what new splits make of a model, and the best of these and the model itself."""
+        rows = self._validation_rows
+        if rows is not None:
+            preference = Preference(rows, self._options.scoring)
+            found = self._polisher.beside(point, wider, preference.score)
+            found = [each for each in found if each.n_nodes and allowed(each)]
+            return found, preference.among([point, *found])
+        shrinkage = self._options.shrinkage
+        if shrinkage is None:
+            shrinkage = self._strength(point, wider)
+            if shrinkage is None:
+                return [], point
+        polisher = SplitPolisher(
+            self._rows, replace(self._options, shrinkage=shrinkage), self._max_depth
+        )
+        found = [each for each in polisher.beside(point, wider, None) if allowed(each)]
+        return found, found[-1] if found else point
+
+    def _strength(self, point: Point, wider: Point | None) -> float | None:
+        """Return which shrinkage does best on some rows if others choose the splits.
+
+        None if none does better than no new splits. Those have seen all of these rows, so doubt
+        speaks for them.
+        """
+        parts = _two_parts(self._rows)
+        if parts is None:
+            return None
+        some, others = parts
+        polisher = SplitPolisher(some, self._options, self._max_depth)
+        preference = Preference(others, None)
+        best = preference.among([point, *polisher.beside(point, wider, preference.score)])
+        return None if best is point else float(best.report["shrinkage"])
+
+    def smallest(
+        self,
+        path: PruningPath,
+        point: Point,
+        found: list[Point],
+        wanted: Wanted,
+        missed: OutOfReachError | None,
+    ) -> tuple[PruningPath, int]:
+        """Return the smallest model that is good enough, with new splits or without.
+
+        `found` is what new splits make of `point`, which is the smallest without, or if pruning
+        alone has `missed` what is asked for, what it came to.
+        """
+        if self._validation_rows is None:
+            raise AssertionError("quality is measured on validation rows")
+        scorer = Scorer(self._validation_rows, self._options.scoring)
+        good = _good_enough(path, wanted)
+        enough = [] if missed is not None else [point]
+
+        def will_do(each: Point) -> bool:
+            does = good(scorer.add(each)) and keeps_to(path.source, wanted.budget, each)
+            if does:
+                enough.append(each)
+            return does
+
+        scores = [(scorer.add(each).score, each) for each in found]
+        if scores:
+            best = max(scores, key=lambda pair: pair[0])[1]
+            if will_do(best):
+                found = [*found, *self._polisher.smaller(best, will_do, STEP)]
+        if missed is not None and not enough:
+            raise missed
+        smallest = min(enough, key=lambda each: (each.n_nodes, each.loss))
+        joined = _joined(path, found, self._validation_rows, self._options)
+        return joined, _place(joined, smallest)
+
+
+def _two_parts(rows: RoutedRows) -> tuple[RoutedRows, RoutedRows] | None:
+    """Return three quarters of rows and the others, of each class; None if there are too few."""
+    weight, n_rows = rows.sample_weight, rows.target.shape[1]
+    counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight > 0.0)
+    if counted.size < FEWEST_ROWS:
+        return None
+    order = np.random.default_rng(0).permutation(counted)
+    if rows.numbers is not None:
+        order = order[np.argsort(rows.numbers[order], kind="stable")]
+    held = np.arange(order.size) % 4 == 3
+    return rows.take(np.sort(order[~held])), rows.take(np.sort(order[held]))
 
 
 def _good_enough(path: PruningPath, wanted: Wanted) -> Callable[[ValidationScore], bool]:
@@ -135,7 +221,7 @@ def _good_enough(path: PruningPath, wanted: Wanted) -> Callable[[ValidationScore
 
 
 def _wider(
-    polisher: SplitPolisher, rows: RoutedRows, path: PruningPath, point: Point, wanted: Wanted
+    rows: RoutedRows, path: PruningPath, point: Point, wanted: Wanted, plain: Options
 ) -> Point | None:
     """Return the larger model of which one of the size of `point` is best made.
 
@@ -147,29 +233,11 @@ def _wider(
     if not asked or budget.max_trees is not None or budget.max_bytes is not None:
         return None
     most = wider_size(point.n_nodes)
-    shrinkage = point.report.get("shrinkage", polisher.plain.shrinkages[0])
-    solver = Solver(
-        rows.problem(polisher.plain.n_jobs), replace(polisher.plain, shrinkage=shrinkage)
-    )
+    shrinkage = point.report.get("shrinkage", plain.shrinkages[0])
+    solver = Solver(rows.problem(plain.n_jobs), replace(plain, shrinkage=shrinkage))
     points = solver.path(solver.grid(N_ALPHAS), lambda each: each.n_nodes > most)
     within = [each for each in (*points, *path.points) if each.n_nodes <= most]
     return max(within, key=lambda each: (each.n_nodes, -each.loss))
-
-
-def _with_choice(
-    path: PruningPath,
-    point: Point,
-    found: list[Point],
-    validation_rows: RoutedRows | None,
-    options: Options,
-) -> tuple[PruningPath, int]:
-    """Return a path with what new splits made of one of its points, and the place of the best."""
-    candidates = [point, *found]
-    taken = min(1, len(found))
-    if validation_rows is not None:
-        taken = Preference(validation_rows, options.scoring).among(candidates)
-    joined = _joined(path, found, validation_rows, options)
-    return joined, _place(joined, candidates[taken])
 
 
 def _joined(

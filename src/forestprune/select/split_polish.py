@@ -25,8 +25,8 @@ from forestprune.solve.point import Point, pack_splits
 
 Floats = NDArray[np.float64]
 
-SPLIT_SHRINKAGES = (150.0, 30.0, 600.0)
-"""What shrinkage of leaf values to 0 is chosen from, in rows; the first without validation rows."""
+FIRST_SHRINKAGES, FACTOR = (150.0, 30.0), 5.0
+"""Shrinkages of leaf values to 0 that are tried, in rows, and by how much one more goes further."""
 
 SWEEPS, FIRST_SWEEPS = 8, 4
 """Sweeps at most: over a model of the size that is wanted, and over a larger one before."""
@@ -174,56 +174,55 @@ class SplitPolisher:
 
     # What to make of points
 
-    def beside(self, point: Point, wider: Point | None, *, choosing: bool) -> list[Point]:
-        """Return what a model becomes, best made of a `wider` one if there is one.
+    def beside(
+        self, point: Point, wider: Point | None, score: Callable[[Point], float] | None
+    ) -> list[Point]:
+        """Return what a model becomes: as it is, and made of a `wider` one if there is one.
 
-        For each shrinkage, if one is `choosing`. None has more nodes than it.
+        For each shrinkage that is given, or several that `score` leads to; a wider one for the best
+        of these. Without a score, for the first. None has more nodes than `point`.
         """
-        begun, found = self._begun(point, wider), []
-        for shrinkage in self._shrinkages(choosing):
-            narrow = self.narrowed(begun, point.n_nodes, shrinkage)
-            found.append(self.polished(narrow, point, shrinkage)[1])
+        begun = Grown.of(self._rows.source.forest, point)
+        given = self._shrinkages if score is not None else self._shrinkages[:1]
+        found = [self.polished(begun, point, shrinkage)[1] for shrinkage in given]
+        if score is not None and self.options.shrinkage is None:
+            more, less = FIRST_SHRINKAGES
+            rises = score(found[0]) >= score(found[1])
+            further = more * FACTOR if rises else less / FACTOR
+            found.append(self.polished(begun, point, further)[1])
+        if wider is not None:
+            best = found[0] if score is None else max(found, key=score)
+            found.append(self._made_of(wider, point, best.report["shrinkage"]))
         return found
+
+    def _made_of(self, wider: Point, point: Point, shrinkage: float) -> Point:
+        """Return a model of the size of `point`, made of a wider one."""
+        begun = Grown.of(self._rows.source.forest, wider)
+        grown = self.polished(begun, point, shrinkage, FIRST_SWEEPS)[0]
+        narrow = self.narrowed(grown, point.n_nodes, shrinkage)
+        return self.polished(narrow, point, shrinkage)[1]
 
     def smaller(
-        self,
-        point: Point,
-        wider: Point | None,
-        will_do: Callable[[Point], bool],
-        *,
-        step: float,
-        choosing: bool,
+        self, polished: Point, will_do: Callable[[Point], bool], step: float
     ) -> list[Point]:
-        """Return ever smaller models, for each shrinkage, the last of which will not do.
-
-        The first has as many nodes as `point`, others by `step` fewer.
-        """
-        begun, found = self._begun(point, wider), []
-        for shrinkage in self._shrinkages(choosing):
-            grown, n_nodes = begun, point.n_nodes
-            while n_nodes >= FEWEST:
-                narrow = self.narrowed(grown, n_nodes, shrinkage)
-                grown, each = self.polished(narrow, point, shrinkage)
-                if not each.n_nodes:
-                    break
-                found.append(each)
-                if not will_do(each):
-                    break
-                n_nodes = int(step * each.n_nodes)
+        """Return ever smaller models, each by `step`, the last of which will not do."""
+        original, shrinkage = self._rows.source.forest, polished.report["shrinkage"]
+        grown, n_nodes, found = Grown.of(original, polished), int(step * polished.n_nodes), []
+        while n_nodes >= FEWEST:
+            narrow = self.narrowed(grown, n_nodes, shrinkage)
+            grown, each = self.polished(narrow, polished, shrinkage)
+            if not each.n_nodes:
+                break
+            found.append(each)
+            if not will_do(each):
+                break
+            n_nodes = int(step * each.n_nodes)
         return found
 
-    def _shrinkages(self, choosing: bool) -> Sequence[float]:
+    @property
+    def _shrinkages(self) -> Sequence[float]:
         given = self.options.shrinkage
-        known = SPLIT_SHRINKAGES if given is None else self.options.shrinkages
-        return known if choosing else known[:1]
-
-    def _begun(self, point: Point, wider: Point | None) -> Grown:
-        """Return what models become smaller from; one for all shrinkages, which costs no error."""
-        original = self._rows.source.forest
-        if wider is None:
-            return Grown.of(original, point)
-        shrinkage = self._shrinkages(False)[0]
-        return self.polished(Grown.of(original, wider), point, shrinkage, FIRST_SWEEPS)[0]
+        return FIRST_SHRINKAGES if given is None else self.options.shrinkages
 
 
 def wider_size(n_nodes: int) -> int:
