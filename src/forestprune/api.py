@@ -227,9 +227,8 @@ def prune_path(
     _check_choice(how, held_out)
     with np.errstate(under="ignore"):
         source, how = open_model(model, X, how, max_depth, format)
-        splits, plain = how.polish == "split", how
-        if splits:
-            plain = replace(how, polish=None)
+        splits = how.polish == "split"
+        plain = how.plain if splits else how
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs, keep_matrix=splits)
         del X
         validation_rows = None

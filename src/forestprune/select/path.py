@@ -19,7 +19,7 @@ from forestprune.select.choice import choose_point
 from forestprune.select.ending import may_pay
 from forestprune.select.figures import column_name
 from forestprune.select.path_file import read_path, write_path
-from forestprune.select.pruned import PrunedForest
+from forestprune.select.pruned import PrunedForest, count_new_splits
 from forestprune.select.routed import RoutedRows
 from forestprune.select.scoring import Scoring, check_scoring
 from forestprune.select.validation import Validation, validate
@@ -34,7 +34,8 @@ class PruningPath:
     """Pruned forests for falling alphas, from a constant on.
 
     ``path[i]`` is the i-th of them, ``path[i:j]`` a path of some of them, ``len(path)`` their
-    number. With several shrinkages the points of all are there, by alpha.
+    number. With several shrinkages the points of all are there, by alpha. With ``polish="split"``
+    models with new splits stand beside those that are only pruned, at the same alpha.
 
     Attributes
     ----------
@@ -100,6 +101,12 @@ class PruningPath:
         """Number of nodes at each alpha, roots and leaves included."""
         return np.array([point.n_nodes for point in self.points], dtype=np.int64)
 
+    @cached_property
+    def n_new_splits(self) -> NDArray[np.int64]:
+        """Number of splits that the model does not have, at each alpha: see ``polish="split"``."""
+        forest = self.source.forest
+        return np.array([count_new_splits(forest, point) for point in self.points], dtype=np.int64)
+
     @property
     def max_depths(self) -> NDArray[np.int64]:
         """Depth of the deepest tree at each alpha."""
@@ -162,9 +169,18 @@ class PruningPath:
         See :meth:`score`.
         """
         check_scoring(scoring)
-        keep = any(point.forest is not None for point in self.points)
-        rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs, keep_matrix=keep)
-        return validate(rows, self.points, scoring)
+        return validate(self.routed(X, y, sample_weight, n_jobs), self.points, scoring)
+
+    def routed(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> RoutedRows:
+        """Return rows as every point can be scored on them."""
+        own = any(point.forest is not None for point in self.points)
+        return RoutedRows.of(self.source, X, y, sample_weight, n_jobs, keep_matrix=own)
 
     def select(
         self,
@@ -256,6 +272,10 @@ class PruningPath:
             "nodes": self.n_nodes,
             "trees": self.n_trees,
             "max_depth": self.max_depths,
+        }
+        if self.n_new_splits.any():
+            columns["new_splits"] = self.n_new_splits
+        columns |= {
             "loss": self.losses,
             "objective": self.objectives,
         }
@@ -270,7 +290,7 @@ class PruningPath:
         """Return a table with a row for each point, as a pandas DataFrame.
 
         Its columns: `alpha`; `shrinkage`, if there are several to choose from; `nodes`, `trees`
-        and `max_depth`; `loss`, that of the model over that of the best constant on the rows to
+        and `max_depth`; `new_splits`, if splits of some points were chosen anew; `loss`, that of the model over that of the best constant on the rows to
         prune with, and `objective`. With validation rows the score on them, as `r_squared`,
         `d_squared` or by the name of `scoring`, and its `standard_error`; with a target `rmse` and
         `mae`, in its units, or for classes `log_loss`, `accuracy`, `balanced_accuracy` and
@@ -309,9 +329,11 @@ class PruningPath:
     def __repr__(self) -> str:
         if not self.points:
             return "PruningPath(no points)"
+        new = int(np.count_nonzero(self.n_new_splits))
+        told = f", {new:,} with new splits" if new else ""
         return (
             f"PruningPath({len(self)} points, {self.n_nodes[0]:,} to {self.n_nodes[-1]:,} nodes, "
-            f"alpha {self.alphas[0]:.3g} to {self.alphas[-1]:.3g})"
+            f"alpha {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}{told})"
         )
 
     def _column(self, name: str) -> NDArray[np.float64]:

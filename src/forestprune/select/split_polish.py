@@ -82,7 +82,7 @@ class SplitPolisher:
 
     def __init__(self, rows: RoutedRows, options: Options, max_depth: int | None) -> None:
         self._rows, self._max_depth = rows, max_depth
-        self.options, self.plain = options, replace(options, polish=None)
+        self.options, self.plain = options, options.plain
         self._bins: Bins | None = None
         self._split_rows: SplitRows | None = None
         self._variation = rows.problem(options.n_jobs).variation
@@ -109,7 +109,14 @@ class SplitPolisher:
             source=source,
             encoding=encode_matrix(grown.forest, self._rows.kept_matrix, self.options.n_jobs),
         )
-        options = replace(self.plain, shrinkage=shrinkage, rule="subtree", refit=True)
+        # Whichever rule and options there are for the original, its nodes are gone.
+        options = Options(
+            rule="subtree",
+            refit=True,
+            shrinkage=shrinkage,
+            max_iter=self.plain.max_iter,
+            n_jobs=self.plain.n_jobs,
+        )
         solver = Solver(rows.problem(options.n_jobs), options)
         points = solver.path(solver.grid(N_ALPHAS), lambda point: not budget.allows(point))
         within = [point for point in points if budget.allows(point)]
