@@ -176,6 +176,7 @@ def _surroundings(
 ) -> tuple["PruningPath", int]:
     """Return the path around a point of a given alpha, with which one can see what it is worth."""
     from forestprune import api
+    from forestprune.select.path import PruningPath
     from forestprune.select.validation import validate
 
     around = api.prune_path(
@@ -187,9 +188,8 @@ def _surroundings(
         **vars(replace(asked.options, scoring=None)),
     )
     point = path.points[place]
-    points = sorted((*around.points, *path.points), key=lambda each: -each.alpha)
-    joined = replace(path, points=tuple(points))
-    place = next(place for place, each in enumerate(points) if each is point)
+    joined = PruningPath.joined(path.source, [*around.points, *path.points], [])
+    place = next(place for place, each in enumerate(joined.points) if each is point)
     rows = work.held_out
     if rows is None:
         return joined, place

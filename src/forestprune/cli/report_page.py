@@ -55,7 +55,7 @@ def write_report(
         chosen = "which did not choose it"
     same_format = small is None or model.suffix.lower() == small.suffix.lower()
     about = About(
-        title=title or f"{model.name}, made small",
+        title=title or f"{model.name}, {'made small' if asked.prunes else 'with new splits'}",
         options={
             "command": _command(asked, page, small, title),
             "rows to prune with": rows,

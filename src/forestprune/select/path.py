@@ -56,8 +56,12 @@ class PruningPath:
     def joined(
         cls, source: Source, points: Sequence[Point], parts: Sequence[Validation]
     ) -> PruningPath:
-        """Return a path of points in any order, with what is known of them part after part."""
-        order = np.argsort([-point.alpha for point in points], kind="stable")
+        """Return a path of points in any order, with what is known of them part after part.
+
+        What new splits make of a point comes before it, so that the full model stays the last.
+        """
+        plain = [point.forest is None for point in points]
+        order = np.lexsort((plain, [-point.alpha for point in points]))
         validation = Validation.joined(parts).take(order) if parts else None
         return cls(source, tuple(points[i] for i in order), validation)
 
@@ -355,9 +359,10 @@ def breaks_off(path: PruningPath) -> bool:
     or concluded between there and the full model, as if there were no others. But if a pruned model
     is as good as that on validation rows, nothing better need be missing.
     """
-    if len(path) < 2:
+    pruned = [point for point in path.points if point.forest is None]
+    if len(pruned) < 2 or pruned[-1] is not path.points[-1]:
         return False
-    before, full = path.points[-2:]
+    before, full = pruned[-2:]
     if full.alpha > 0.0 or full.values is not None or not may_pay(before):
         return False
     if full.n_nodes <= 2 * before.n_nodes:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.forest.cutting import sum_of_roots
 from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import split_limits
 from forestprune.options import Options
@@ -57,7 +58,7 @@ class Grown:
     @classmethod
     def of(cls, original: Forest, point: Point) -> "Grown":
         """Return what a point leaves of a forest."""
-        return cls(forest_at(original, point), np.flatnonzero(point.depths))
+        return cls(_centred(forest_at(original, point)), np.flatnonzero(point.depths))
 
     def compact(self) -> "Grown":
         """Return it without trees that are only a root."""
@@ -230,6 +231,17 @@ class SplitPolisher:
         if wider is None:
             return Grown.of(original, point)
         return self.polished(Grown.of(original, wider), point, shrinkage, FIRST_SWEEPS)[0]
+
+
+def _centred(forest: Forest) -> Forest:
+    """Return the same predictor, what its roots add being in the constant.
+
+    Values of leaves are drawn to 0, which must not draw predictions there; and leaves can be
+    distributions over classes only if the constant is one.
+    """
+    roots = forest.value[forest.offsets[:-1]]
+    base = forest.base + sum_of_roots(forest, np.ones(forest.n_trees, np.bool_))
+    return replace(forest, value=forest.value - roots[forest.tree_of_node], base=base)
 
 
 def wider_size(n_nodes: int) -> int:

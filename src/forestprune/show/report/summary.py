@@ -108,6 +108,7 @@ def summarise(
         curves = class_curves(routed, small.decision_function(given.X)) if of_classes else None
     figures = measured(path, None if known else routed)
     stands_for = meaning(origin)
+    deepest = max(full.max_depth, small.max_depth)  # new splits may go deeper
     return {
         "title": about.title or f"{model_class}, made small",
         "model": {
@@ -126,8 +127,8 @@ def summarise(
         "labels": LABELS,
         "curves": curves,
         "depths": {  # trees that are gone have depth 0
-            "before": np.bincount(full.depths, minlength=full.max_depth + 1).tolist(),
-            "after": np.bincount(small.depths, minlength=full.max_depth + 1).tolist(),
+            "before": np.bincount(full.depths, minlength=deepest + 1).tolist(),
+            "after": np.bincount(small.depths, minlength=deepest + 1).tolist(),
         },
         "features": feature_summary(full, small.forest),
         "trees": drawn_trees(small),

@@ -136,7 +136,8 @@ def marks(
     """Return the points to mark, by name: the one that was chosen, and others of interest."""
     named, beside = {"this model": place}, Beside.of(path.points, place)
     if beside is not None and place != beside.pruned:
-        named["only pruned"] = beside.pruned
+        if path.n_nodes[beside.pruned] < path.source.original.n_nodes:
+            named["only pruned"] = beside.pruned
     elif beside is not None:
         named["with new splits"] = min(beside.polished, key=lambda each: float(errors[each]))
     validation = path.validation
