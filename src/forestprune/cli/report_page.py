@@ -82,8 +82,8 @@ def _command(asked: Asked, page: Path, small: Path | None, title: str | None) ->
     """Return the command that was given, so that somebody else can run it."""
     groups = (asked.data, asked.size, asked.how)
     if small is not None and not asked.prunes:
-        groups = (asked.data, replace(asked.how, polish=None))
-        words = _words("polish", asked.files, small.name, *groups)
+        how = replace(asked.how, polish=None)
+        words = _words("polish", asked.files, small.name, asked.data, how)
         return shlex.join([*words, "--report", page.name])
     if small is not None:
         extra = ["--report", page.name]

@@ -148,9 +148,7 @@ def _splits_of(small: "PrunedForest") -> dict[str, Any]:
 Scores = dict[str, float | None]
 
 
-def scores(
-    work: Work, models: "Sequence[PrunedForest]", scoring: "Scoring" = None
-) -> list[Scores]:
+def scores(work: Work, models: "Sequence[PrunedForest]", scoring: "Scoring" = None) -> list[Scores]:
     """Return how the full model and some others do on the rows held out; None if there are none.
 
     The share of the loss that is explained comes first, then what `scoring` says, if it is given.

@@ -294,11 +294,11 @@ class PruningPath:
         """Return a table with a row for each point, as a pandas DataFrame.
 
         Its columns: `alpha`; `shrinkage`, if there are several to choose from; `nodes`, `trees`
-        and `max_depth`; `new_splits`, if splits of some points were chosen anew; `loss`, that of the model over that of the best constant on the rows to
-        prune with, and `objective`. With validation rows the score on them, as `r_squared`,
-        `d_squared` or by the name of `scoring`, and its `standard_error`; with a target `rmse` and
-        `mae`, in its units, or for classes `log_loss`, `accuracy`, `balanced_accuracy` and
-        `roc_auc`.
+        and `max_depth`; `new_splits`, if splits of some points were chosen anew; `loss`, that of
+        the model over that of the best constant on the rows to prune with, and `objective`. With
+        validation rows the score on them, as `r_squared`, `d_squared` or by the name of `scoring`,
+        and its `standard_error`; with a target `rmse` and `mae`, in its units, or for classes
+        `log_loss`, `accuracy`, `balanced_accuracy` and `roc_auc`.
 
         Examples
         --------

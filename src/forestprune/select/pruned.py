@@ -137,10 +137,9 @@ class PrunedForest:
 
     @cached_property
     def n_new_splits(self) -> int:
-        """How many of these were chosen anew, by ``polish="split"``, so that the original lacks them.
+        """How many of these the original does not have: ``polish="split"`` chose them anew.
 
-        A native model keeps no record of that, so that of one which is read again, and of the
-        original itself, all splits count as its own.
+        Native models keep no record of that: all splits of one that is read count as its own.
         """
         return int(np.count_nonzero(new_splits(self.forest)))
 

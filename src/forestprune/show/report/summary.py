@@ -122,7 +122,7 @@ def summarise(
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
         "error": _told(_error(path, place, about, routed if further else None), figures, place),
-        "polish": _polish(path, place, about, figures),
+        "polish": _polish(path, place, figures),
         "path": {**tradeoff(path, place, about.call, figures), "figures_further": further},
         "labels": LABELS,
         "curves": curves,
@@ -169,9 +169,7 @@ def _error(
     return {"on": about.held_out, "full": validation.full, "small": scored, **result}
 
 
-def _polish(
-    path: PruningPath, place: int, about: About, figures: Figures | None
-) -> dict[str, Any] | None:
+def _polish(path: PruningPath, place: int, figures: Figures | None) -> dict[str, Any] | None:
     """Return what choosing splits anew has changed; None if the model has no such splits.
 
     Of a model that is only pruned, whether others with new splits were there to choose.
@@ -179,11 +177,11 @@ def _polish(
     small, beside = path[place], Beside.of(path.points, place)
     if not small.n_new_splits and beside is None:
         return None
-    told = {"splits": small.n_splits, "new": small.n_new_splits, "before": None, "after": None}
-    told |= {"label": None, "nodes": None, "preferred": beside is not None and place == beside.pruned}
+    told: dict[str, Any] = dict.fromkeys(("label", "nodes", "before", "after"))
+    told |= {"splits": small.n_splits, "new": small.n_new_splits}
     if beside is None or place == beside.pruned:
-        return told
-    told["nodes"] = int(path.n_nodes[beside.pruned])
+        return told | {"preferred": beside is not None}
+    told |= {"nodes": int(path.n_nodes[beside.pruned]), "preferred": False}
     places = {"before": beside.pruned, "after": place}
     if figures is not None and "rmse" in figures.names:
         numbers = {name: short_number(figures.points[i]["rmse"]) for name, i in places.items()}
