@@ -16,7 +16,8 @@ import forestprune as fp
 from forestprune.options import Options
 from forestprune.select import solver
 from forestprune.select.budget import Budget
-from forestprune.select.choose import Wanted, choose
+from forestprune.select.choose import Wanted
+from forestprune.select.request import choose
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import HeldOut
 from forestprune.solve.layers.rule import LayerRule

@@ -398,7 +398,7 @@ def test_a_path_of_several_shrinkages_has_the_points_of_all():
         assert path.n_nodes[-1] == each.n_nodes[-1]  # the full model, which has no shrinkage
     best = max(each.select(max_nodes=80).validation.score for each in alone)
     assert path.select(max_nodes=80).validation.score == best
-    with pytest.raises(ValueError, match="Without validation rows a path has one shrinkage"):
+    with pytest.raises(ValueError, match="Without validation rows there is one shrinkage"):
         fp.prune_path(BOOSTED, X, Y, shrinkage=shrinkages)
 
 

@@ -100,12 +100,12 @@ _add(
     "classifier.json rows.csv --target kind --scoring roc_auc --tolerance 0.01 --out labels.json",
     "poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
     "forest.joblib rows.csv --target price --trust --max-nodes 100 --polish split --out "
-    "small.joblib",
+    "few.joblib",
 )
 _add(
     polish,
     "small.json rows.csv --target price --out polished.json",
-    "small.json rows.csv --target price --holdout 0 --out polished.json --report polished.html",
+    "small.json rows.csv --target price --holdout 0 --out better.json --report better.html",
 )
 _add(
     path,
