@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shops import RF, call, fails, fails_noted, registry_writers, succeeds
 
-from forestprune.select import choose as choosing
+from forestprune.select import request as choosing
 from forestprune.tables import optional
 
 pytest.importorskip("pandas")

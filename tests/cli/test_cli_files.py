@@ -12,7 +12,7 @@ from sklearn.ensemble import (
 )
 
 import forestprune as fp
-from forestprune.select import choose as choosing
+from forestprune.select import request as choosing
 
 pytest.importorskip("pandas")
 

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 import forestprune as fp
 from forestprune.forest import registry
 from forestprune.select import choose as choosing
+from forestprune.select import request
 from forestprune.tables.rows import Rows
 
 pytest.importorskip("pandas")
@@ -173,7 +174,7 @@ def test_a_budget_of_bytes_is_kept_by_the_file(library, ending, shop, tmp_path):
 
 def test_every_option_arrives(shop, tmp_path, monkeypatch):
     seen = []
-    original = choosing.choose
+    original = request.choose
 
     def listen(model, X, y, sample_weight, wanted, held_out, options):
         size = vars(wanted.budget) | vars(wanted)
@@ -181,7 +182,7 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         seen.append(asked | vars(options))
         return original(model, X, y, sample_weight, wanted, held_out, options)
 
-    monkeypatch.setattr(choosing, "choose", listen)
+    monkeypatch.setattr(request, "choose", listen)
     command = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
     succeeds(
         *(*command, "--rule", "layer", "--weighting", "depth", "--joint", "ridge"),

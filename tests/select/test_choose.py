@@ -17,8 +17,8 @@ from forestprune.options import Options
 from forestprune.select import solver
 from forestprune.select.budget import Budget
 from forestprune.select.choose import Wanted
-from forestprune.select.request import choose
 from forestprune.select.path import PruningPath
+from forestprune.select.request import choose
 from forestprune.select.routed import HeldOut
 from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.subtrees.rule import SubtreeRule

@@ -33,8 +33,8 @@ from forestprune.forest import registry
 from forestprune.options import Options
 from forestprune.select.budget import Budget
 from forestprune.select.choose import Wanted
-from forestprune.select.request import choose
 from forestprune.select.path import breaks_off
+from forestprune.select.request import choose
 from forestprune.select.routed import HeldOut
 from forestprune.show.plotting.look import shortened
 from forestprune.show.report import page, timing
