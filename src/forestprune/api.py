@@ -285,7 +285,7 @@ def polish(
         How strongly the values of leaves are drawn to 0, in rows; several, to choose from. None is
         150, or the best of 150, 30 and 600.
     max_depth : int or None
-        No new tree may be deeper.
+        Trees do not grow deeper than this; those that are deeper already may stay so.
     scoring, n_jobs
         See :class:`forestprune.Options`.
 

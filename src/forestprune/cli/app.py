@@ -99,8 +99,7 @@ _add(
     "model.json rows.csv --target price --max-nodes 100 --out tiny.json --report tiny.html",
     "classifier.json rows.csv --target kind --scoring roc_auc --tolerance 0.01 --out labels.json",
     "poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
-    "forest.joblib rows.csv --target price --trust --max-nodes 100 --polish split --out "
-    "few.joblib",
+    "forest.joblib rows.csv --target price --trust --max-nodes 100 --polish split --out few.joblib",
 )
 _add(
     polish,
