@@ -18,6 +18,7 @@ CONTENTS = {
         "/docs/read-a-model",
         "/docs/xgboost-in-production",
         "/docs/report",
+        "/docs/split-polish",
     ],
     "Choose": ["/docs/which-options", "/docs/which-models", "/docs/limits"],
     "Reference": ["/docs/command-line", "/docs/api", "/CHANGELOG", "/CONTRIBUTING"],

@@ -227,9 +227,8 @@ def prune_path(
     _check_choice(how, held_out)
     with np.errstate(under="ignore"):
         source, how = open_model(model, X, how, max_depth, format)
-        splits, plain = how.polish == "split", how
-        if splits:
-            plain = replace(how, polish=None)
+        splits = how.polish == "split"
+        plain = how.plain if splits else how
         rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs, keep_matrix=splits)
         del X
         validation_rows = None
@@ -286,7 +285,7 @@ def polish(
         How strongly the values of leaves are drawn to 0, in rows; several, to choose from. None is
         150, or the best of 150, 30 and 600.
     max_depth : int or None
-        No new tree may be deeper.
+        Trees do not grow deeper than this; those that are deeper already may stay so.
     scoring, n_jobs
         See :class:`forestprune.Options`.
 

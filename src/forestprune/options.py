@@ -6,7 +6,7 @@ This is the one place where they are declared. Choices are those of an option's 
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
@@ -333,6 +333,11 @@ class Options:
         if not self.shrinkages:
             raise OptionError("{shrinkage} must be a number, or a list of at least one; got none.")
         self._check_rule()
+        if self.polish == "split" and not isinstance(self.weighting, str):
+            raise OptionError(
+                "{weighting} must be 'node' with {polish='split'}, got an array: its costs are "
+                "those of the model's own nodes, and splits that are chosen anew make others."
+            )
         require("max_iter", self.max_iter, "a whole number, at least 1", partial(_is_count, 1))
         require("time_limit", self.time_limit, "a positive, finite number", _is_positive)
         if self.n_jobs is not None:
@@ -347,6 +352,11 @@ class Options:
     def new_values(self) -> bool:
         """Whether leaves get new values at all, which is what shrinkage is for."""
         return self.refits or self.polish in ("leaf", "split")
+
+    @property
+    def plain(self) -> "Options":
+        """How to prune what gets new splits afterwards."""
+        return replace(self, polish=None, shrinkage=self.shrinkage if self.refits else None)
 
     @property
     def shrinkages(self) -> list[Any]:

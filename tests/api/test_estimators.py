@@ -1,6 +1,7 @@
 """The scikit-learn classes keep scikit-learn's promises."""
 
 import inspect
+import pickle
 from dataclasses import fields
 
 import numpy as np
@@ -51,6 +52,7 @@ def expected_failures(estimator):
     [
         ForestPruneRegressor(RandomForestRegressor(4, random_state=0), polish="ridge"),
         ForestPruneRegressor(GradientBoostingRegressor(n_estimators=20, random_state=0)),
+        ForestPruneRegressor(RandomForestRegressor(4, random_state=0), polish="split", n_jobs=1),
         ForestPruneRegressorCV(RandomForestRegressor(3, random_state=0), cv=2, n_alphas=4),
     ],
     expected_failed_checks=expected_failures,
@@ -330,3 +332,24 @@ def test_validation_rows_of_an_estimator_are_known_afterwards():
     ).fit(X, Y)
     assert fitted.pruned_.validation.n_rows == round(0.25 * len(Y))
     assert fitted.pruned_.path[fitted.pruned_.index].n_nodes == fitted.pruned_.n_nodes
+
+
+def test_new_splits_in_estimators():
+    options = {"max_nodes": 30, "polish": "split", "validation_fraction": 0.25, "random_state": 0}
+    small = clone(ForestPruneRegressor(forest(), **options)).fit(X, Y)
+    assert small.pruned_.n_new_splits > 0
+    assert small.pruned_.n_nodes <= 30
+    np.testing.assert_allclose(small.predict(X_TEST), small.estimator_.predict(X_TEST))
+    copied = pickle.loads(pickle.dumps(small))
+    np.testing.assert_array_equal(copied.predict(X_TEST), small.predict(X_TEST))
+    assert copied.pruned_.n_new_splits == small.pruned_.n_new_splits
+    grid = {"small__polish": [None, "split"]}
+    steps = [("scale", StandardScaler()), ("small", clone(small))]
+    found = GridSearchCV(Pipeline(steps), grid, cv=2).fit(X, Y)
+    assert found.best_params_["small__polish"] == "split"
+    assert found.best_score_ > 0.4
+
+
+def test_folds_do_not_choose_new_splits():
+    with pytest.raises(ValueError, match="ForestPruneRegressor with validation_fraction"):
+        ForestPruneRegressorCV(forest(), polish="split").fit(X, Y)

@@ -19,7 +19,7 @@ pytest.importorskip("pandas")
 
 def test_help_and_version():
     listed = succeeds("--help").stdout
-    for command in ("inspect", "prune", "path", "report", "demo", "bench"):
+    for command in ("inspect", "prune", "polish", "path", "report", "demo", "bench"):
         assert command in listed
         text = succeeds(command, "--help").stdout
         assert f"forestprune {command}" in text

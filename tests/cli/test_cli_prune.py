@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 import forestprune as fp
 from forestprune.forest import registry
-from forestprune.select import choose as solving
-from forestprune.select import request as choosing
+from forestprune.select import choose as choosing
+from forestprune.select import request
 from forestprune.tables.rows import Rows
 
 pytest.importorskip("pandas")
@@ -174,7 +174,7 @@ def test_a_budget_of_bytes_is_kept_by_the_file(library, ending, shop, tmp_path):
 
 def test_every_option_arrives(shop, tmp_path, monkeypatch):
     seen = []
-    original = choosing.choose
+    original = request.choose
 
     def listen(model, X, y, sample_weight, wanted, held_out, options):
         size = vars(wanted.budget) | vars(wanted)
@@ -182,7 +182,7 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         seen.append(asked | vars(options))
         return original(model, X, y, sample_weight, wanted, held_out, options)
 
-    monkeypatch.setattr(choosing, "choose", listen)
+    monkeypatch.setattr(request, "choose", listen)
     command = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "-o", tmp_path / "s.npz"]
     succeeds(
         *(*command, "--rule", "layer", "--weighting", "depth", "--joint", "ridge"),
@@ -350,7 +350,7 @@ def test_a_pipeline_around_another_library_is_pickled(friedman, tmp_path):
 
 
 def test_pruning_lets_go_of_rows_once_they_are_encoded(shop, tmp_path, monkeypatch):
-    gone, original = [], solving.Solver
+    gone, original = [], choosing.Solver
 
     def solver(*args, **about):
         gone.append(held() is None)
@@ -363,7 +363,7 @@ def test_pruning_lets_go_of_rows_once_they_are_encoded(shop, tmp_path, monkeypat
         return X
 
     held = None
-    monkeypatch.setattr(solving, "Solver", solver)
+    monkeypatch.setattr(choosing, "Solver", solver)
     monkeypatch.setattr(Rows, "hand_over", hand_over)
     args = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--max-nodes", 15]
     succeeds(*args, "--out", tmp_path / "s.npz")

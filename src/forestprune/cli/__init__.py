@@ -1,4 +1,4 @@
-"""The command line: `forestprune inspect`, `prune`, `path`, `report`, `demo` and `bench`."""
+"""The command line: `forestprune inspect`, `prune`, `polish`, `path`, `report`, `demo`, `bench`."""
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from forestprune.cli.errors import INTERRUPTED, WRONG_CALL, say
 from forestprune.cli.inspect import inspect
 from forestprune.cli.parameters import flat
 from forestprune.cli.path import path
+from forestprune.cli.polish import polish
 from forestprune.cli.prune import prune
 from forestprune.cli.report import report
 
@@ -98,6 +99,12 @@ _add(
     "model.json rows.csv --target price --max-nodes 100 --out tiny.json --report tiny.html",
     "classifier.json rows.csv --target kind --scoring roc_auc --tolerance 0.01 --out labels.json",
     "poisson.cbm rows.csv --no-target --max-bytes 20000 --out small.cbm",
+    "forest.joblib rows.csv --target price --trust --max-nodes 100 --polish split --out few.joblib",
+)
+_add(
+    polish,
+    "small.json rows.csv --target price --out polished.json",
+    "small.json rows.csv --target price --holdout 0 --out better.json --report better.html",
 )
 _add(
     path,

@@ -76,7 +76,7 @@ def _written_down(forest: "Forest", read_as: Reading) -> list[str]:
 
 
 def _describe(path: Path, source: "Source") -> dict[str, Any]:
-    from forestprune.cli.summary import depth_histogram, origin_of, size_of
+    from forestprune.cli.summary import count_new_splits, depth_histogram, origin_of, size_of
 
     forest = source.forest
     steps = [] if source.pipeline is None else [type(s).__name__ for _, s in source.pipeline.steps]
@@ -86,6 +86,7 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
         "pipeline": steps,
         **size_of(forest),
         "bytes": path.stat().st_size,
+        "new_splits": count_new_splits(forest),
         "features": forest.n_features,
         "features_used": len({*forest.feature.tolist()} - {-1}),
         "depths": depth_histogram(forest),
@@ -109,6 +110,7 @@ def _table(document: dict[str, Any], constraints: str) -> "Table":
         "trees": f"{document['trees']:,}",
         "nodes": f"{document['nodes']:,}",
         "deepest tree": f"{document['max_depth']:,}",
+        "new splits": _new_splits(document),
         "file, bytes": f"{document['bytes']:,}",
         "features used": f"{document['features_used']:,} of {document['features']:,}",
     }
@@ -119,6 +121,14 @@ def _table(document: dict[str, Any], constraints: str) -> "Table":
         if entry:
             table.add_row(name, entry)
     return table
+
+
+def _new_splits(document: dict[str, Any]) -> str:
+    """Return how many splits were chosen anew, if some were."""
+    if not document["new_splits"]:
+        return ""
+    n_splits = (document["nodes"] - document["trees"]) // 2
+    return f"{document['new_splits']:,} of {n_splits:,}: the original model does not have them"
 
 
 def _trained_for(document: dict[str, Any]) -> str:

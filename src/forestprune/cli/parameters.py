@@ -42,11 +42,14 @@ Switch = Literal["on", "off"]
 Local = Literal[Switch, LocalSearch]
 
 
-def option(name: str, *flags: str, text: str = "") -> "OptionInfo":
-    """Return how typer knows an option of the table: its flag, its limits, its help."""
+def option(name: str, *flags: str, text: str = "", unset: str = "") -> "OptionInfo":
+    """Return how typer knows an option of the table: its flag, its limits, its help.
+
+    Where an option means less than the table says, `text` and `unset` stand in place of that.
+    """
     known, value = about(name), default(name)
     shown = f"{value:g}" if isinstance(value, float) else f"{value}"
-    unset = known.unset or {None: "", False: "", True: "on"}.get(value, shown)
+    unset = unset or known.unset or {None: "", False: "", True: "on"}.get(value, shown)
     words = OptionText(text or known.help).rendered(flag).rstrip(".")
     kind = get_args(TABLE[name].type)[0]
     # A letter stands for a number; choices are listed, and switches take nothing.

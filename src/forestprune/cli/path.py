@@ -18,6 +18,7 @@ _HEADINGS = {
     "r_squared": "R² held out",
     "d_squared": "D² held out",
     "standard_error": "std. error",
+    "new_splits": "new splits",
     "accuracy": "acc.",
     "balanced_accuracy": "bal. acc.",
 }
@@ -123,7 +124,8 @@ def path(
 def _points(found: "PruningPath") -> list[dict[str, Any]]:
     """Return a line of the table for each point."""
     lists = {name: column.tolist() for name, column in found.columns().items()}
-    return [dict(zip(lists, line, strict=True)) for line in zip(*lists.values(), strict=True)]
+    known = [[None if x != x else x for x in line] for line in zip(*lists.values(), strict=True)]
+    return [dict(zip(lists, line, strict=True)) for line in known]
 
 
 def _write_csv(file: Path, points: list[dict[str, Any]]) -> None:
@@ -147,6 +149,10 @@ def _table(document: dict[str, Any]) -> "Table":
     hidden = {"objective"}
     if any(name in points[0] for name in OF_CLASSES):
         hidden |= {"loss", "max_depth"}  # a terminal is not wide enough for all
+    resplit = "new_splits" in points[0]
+    if resplit:
+        hidden |= {"max_depth", "mae", "balanced_accuracy"}
+        hidden |= {"loss"} if "standard_error" in points[0] else set()
     shown = [name for name in points[0] if name not in hidden]
     for name in shown:
         heading = headings.get(name, name)
@@ -161,16 +167,20 @@ def _table(document: dict[str, Any]) -> "Table":
             name: _cell(points[-1][name]) for name in ("loss", "standard_error") if name in shown
         }
         points = points[:-1]
-    before: dict[str, Any] = {}
+    before: dict[bool, dict[str, Any]] = {}  # models with new splits stand beside the others
+    told = ("nodes", "trees", "max_depth", "loss")
     for point in points:
-        if any(point[name] != before.get(name) for name in ("nodes", "trees", "max_depth", "loss")):
+        kind = resplit and point["new_splits"] > 0
+        if any(point[name] != before.get(kind, {}).get(name) for name in told):
             table.add_row(*(_cell(point[name]) for name in shown))
-        before = point
+        before[kind] = point
     full |= {name: _cell(entry) for name, entry in document["full"].items() if entry is not None}
     table.add_section()
     table.add_row(*(full.get(name, "") for name in shown))
     return table
 
 
-def _cell(entry: float) -> str:
+def _cell(entry: float | None) -> str:
+    if entry is None:
+        return ""
     return f"{entry:,}" if isinstance(entry, int) else f"{entry:.4g}"

@@ -27,6 +27,8 @@ class Asked:
     size: Size
     how: How
     data: Data
+    prunes: bool = True
+    """Whether the model is made smaller, before its splits are chosen anew if they are to be."""
 
     @cached_property
     def division(self) -> Division:
@@ -75,7 +77,10 @@ def make_small(
     choosing = f"choosing by {options.scoring} on" if options.scoring else "choosing by"
     output.note(*task.described(choosing if size.alpha is None else "scoring on"))
     output.warn(task.overlap)
-    path, place = _chosen(task, asked, whole=page is not None)
+    if asked.prunes:
+        path, place = _chosen(task, asked, whole=page is not None)
+    else:
+        path, place = _polished(task, options)
     small = path[place]
     if out is not None:
         models.write_small(small, out, force=force)
@@ -83,7 +88,7 @@ def make_small(
     document = {
         "model": str(files.model),
         **({} if out is None else {"out": str(out)}),
-        **summary.describe(task, small, options),
+        **summary.describe(task, path, place, options),
         "asked": size.asked(),
     }
     document["full"]["bytes"] = files.model.stat().st_size
@@ -94,13 +99,13 @@ def make_small(
         output.warn(f"no tree is left at --alpha {size.alpha:g}: a smaller one keeps more.")
     if page is not None:
         if size.alpha is not None:
-            path, place = _surroundings(path, task, asked)
+            path, place = _surroundings(path, place, task, asked)
         write_report(page, path, place, task, asked, output.warnings, force, out, title)
         document["report"] = str(page)
     document["seconds"] = round(time.perf_counter() - begun, 3)
     written = {"written to": out, "report:": page}
     lines = [f"{what} {file}" for what, file in written.items() if file is not None]
-    return document, [summary.table(document), *lines]
+    return document, [summary.table(document), *summary.about_polish(document), *lines]
 
 
 def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", int]:
@@ -142,6 +147,23 @@ def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", in
         raise CommandError(f"{describe(error)}{caution}") from error
 
 
+def _polished(work: Work, options: Options) -> tuple["PruningPath", int]:
+    """Return a model and what new splits make of it, and the place of the one to take."""
+    from forestprune import api
+
+    small = api.polish(
+        work.source,
+        **work.arguments(),
+        **work.validation_arguments(),
+        shrinkage=options.shrinkage,
+        scoring=options.scoring,
+        n_jobs=options.n_jobs,
+    )
+    if small.path is None or small.index is None:  # as of copies, which this is not
+        raise AssertionError
+    return small.path, small.index
+
+
 def _held_out(work: Work) -> Any:
     from forestprune.select.routed import HeldOut
 
@@ -149,9 +171,12 @@ def _held_out(work: Work) -> Any:
     return None if rows is None else HeldOut(rows.X, rows.y, rows.weight)
 
 
-def _surroundings(path: "PruningPath", work: Work, asked: Asked) -> tuple["PruningPath", int]:
-    """Return the path around a single point, with which one can see what it is worth."""
+def _surroundings(
+    path: "PruningPath", place: int, work: Work, asked: Asked
+) -> tuple["PruningPath", int]:
+    """Return the path around a point of a given alpha, with which one can see what it is worth."""
     from forestprune import api
+    from forestprune.select.path import PruningPath
     from forestprune.select.validation import validate
 
     around = api.prune_path(
@@ -162,12 +187,11 @@ def _surroundings(path: "PruningPath", work: Work, asked: Asked) -> tuple["Pruni
         max_trees=asked.size.max_trees,
         **vars(replace(asked.options, scoring=None)),
     )
-    [point] = path.points
-    points = sorted((*around.points, point), key=lambda each: -each.alpha)
-    joined = replace(path, points=tuple(points))
-    place = next(place for place, each in enumerate(points) if each is point)
-    held_out = _held_out(work)
-    if held_out is None:
+    point = path.points[place]
+    joined = PruningPath.joined(path.source, [*around.points, *path.points], [])
+    place = next(place for place, each in enumerate(joined.points) if each is point)
+    rows = work.held_out
+    if rows is None:
         return joined, place
-    rows = held_out.routed(path.source, asked.options.n_jobs)
-    return replace(joined, validation=validate(rows, joined.points, asked.options.scoring)), place
+    routed = joined.routed(rows.X, rows.y, rows.weight, asked.options.n_jobs)
+    return replace(joined, validation=validate(routed, joined.points, asked.options.scoring)), place

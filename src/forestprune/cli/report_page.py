@@ -55,7 +55,7 @@ def write_report(
         chosen = "which did not choose it"
     same_format = small is None or model.suffix.lower() == small.suffix.lower()
     about = About(
-        title=title or f"{model.name}, made small",
+        title=title or f"{model.name}, {'made small' if asked.prunes else 'with new splits'}",
         options={
             "command": _command(asked, page, small, title),
             "rows to prune with": rows,
@@ -81,6 +81,10 @@ def write_report(
 def _command(asked: Asked, page: Path, small: Path | None, title: str | None) -> str:
     """Return the command that was given, so that somebody else can run it."""
     groups = (asked.data, asked.size, asked.how)
+    if small is not None and not asked.prunes:
+        how = replace(asked.how, polish=None)
+        words = _words("polish", asked.files, small.name, asked.data, how)
+        return shlex.join([*words, "--report", page.name])
     if small is not None:
         extra = ["--report", page.name]
         return shlex.join([*_words("prune", asked.files, small.name, *groups), *extra])
@@ -88,8 +92,15 @@ def _command(asked: Asked, page: Path, small: Path | None, title: str | None) ->
     return shlex.join([*_words("report", asked.files, page.name, *groups), *extra])
 
 
-def _another(asked: Asked, small: Path | None, nodes: int, shrinkage: float | None) -> str:
-    """Return the command for a model of another size, which does not replace the one there is."""
+def _another(
+    asked: Asked, small: Path | None, nodes: int, shrinkage: float | None, polished: bool
+) -> str | None:
+    """Return the command for another model, which does not replace the one there is.
+
+    None if that is the model as it was read.
+    """
+    if not asked.prunes and not polished:
+        return None
     like = Path(f"small{asked.files.model.suffix}") if small is None else small
     size = Size(
         max_nodes=nodes,
@@ -97,9 +108,13 @@ def _another(asked: Asked, small: Path | None, nodes: int, shrinkage: float | No
         max_depth=asked.size.max_depth,
     )
     how = asked.how if shrinkage is None else replace(asked.how, shrinkage=[shrinkage])
+    if asked.how.polish == "split" and (not polished or not asked.prunes):
+        how = replace(how, polish=None)
     # Else some rows would be held out by default.
     data = asked.data if asked.division else replace(asked.data, holdout=0.0)
     out = f"{like.stem}-{nodes}{like.suffix}"
+    if not asked.prunes:
+        return shlex.join(_words("polish", asked.files, out, data, how))
     return shlex.join(_words("prune", asked.files, out, data, size, how))
 
 

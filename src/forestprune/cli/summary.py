@@ -1,5 +1,6 @@
 """Models in numbers, as commands show them: what is in a file, and what came of pruning."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +9,13 @@ import numpy as np
 from forestprune.cli.work import Work
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from forestprune.forest.forest import Forest
     from forestprune.options import Options
+    from forestprune.select.path import PruningPath
     from forestprune.select.pruned import PrunedForest
     from forestprune.select.routed import RoutedRows
     from forestprune.select.scoring import Scoring
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
 
 _MOST_BARS = 20
 _LONGEST_BAR = 40
+
+_SPLITS = ("splits", "new_splits")
+"""What is said of a model whose splits were to be chosen anew."""
 
 _ENOUGH = 100
 """Rows from which on a score says something of others."""
@@ -30,6 +37,15 @@ _MUCH_LESS = 0.5
 def size_of(forest: "Forest") -> dict[str, Any]:
     """Return how large a forest is."""
     return {"trees": forest.n_trees, "nodes": forest.n_nodes, "max_depth": forest.max_depth}
+
+
+def count_new_splits(forest: "Forest") -> int | None:
+    """Return how many splits were chosen anew; None if a file does not tell, as native ones."""
+    from forestprune.forest.new_splits import NEW_SPLIT, new_splits
+
+    if NEW_SPLIT not in forest.node_extras:
+        return None
+    return int(np.count_nonzero(new_splits(forest)))
 
 
 def origin_of(forest: "Forest") -> dict[str, Any]:
@@ -81,10 +97,21 @@ def bars(histogram: list[dict[str, int]]) -> list[str]:
     ]
 
 
-def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str, Any]:
-    """Return what came of pruning."""
-    full, pruned = scores(work, small, options.scoring)
+def describe(work: Work, path: "PruningPath", place: int, options: "Options") -> dict[str, Any]:
+    """Return what came of pruning: one model of a path."""
+    small, other = path[place], None
+    if options.polish == "split":
+        other = _counterpart(path, place)
+    models = [small] if other is None else [small, other]
+    full, pruned, *rest = scores(work, models, options.scoring)
     shrinkage = options.shrinkages[0] if options.new_values else None
+    told: dict[str, Any] = {}
+    if options.polish == "split":
+        pruned |= _splits_of(small)
+        found = None
+        if other is not None:
+            found = size_of(other.forest) | rest[0] | _splits_of(other) | {"loss": other.loss}
+        told["polish"] = {"taken": path.points[place].forest is not None, "other": found}
     return {
         **origin_of(work.source.forest),
         "target": list(work.targets) or None,  # none: its own predictions
@@ -97,14 +124,32 @@ def describe(work: Work, small: "PrunedForest", options: "Options") -> dict[str,
         "alpha": small.alpha,
         "shrinkage": small.report.get("shrinkage", shrinkage),
         "loss": small.loss,
+        **told,
     }
+
+
+def _counterpart(path: "PruningPath", place: int) -> "PrunedForest | None":
+    """Return the model that is only pruned beside one with new splits, or the other way round."""
+    from forestprune.select.beside import Beside
+
+    beside = Beside.of(path.points, place)
+    if beside is None:
+        return None
+    if place != beside.pruned:
+        return path[beside.pruned]
+    errors = path.losses if path.validation is None else -path.validation.scores
+    return path[min(beside.polished, key=lambda each: float(errors[each]))]
+
+
+def _splits_of(small: "PrunedForest") -> dict[str, Any]:
+    return dict(zip(_SPLITS, (small.n_splits, small.n_new_splits), strict=True))
 
 
 Scores = dict[str, float | None]
 
 
-def scores(work: Work, small: "PrunedForest", scoring: "Scoring" = None) -> tuple[Scores, Scores]:
-    """Return how the full and the small model do on the rows held out; None if there are none.
+def scores(work: Work, models: "Sequence[PrunedForest]", scoring: "Scoring" = None) -> list[Scores]:
+    """Return how the full model and some others do on the rows held out; None if there are none.
 
     The share of the loss that is explained comes first, then what `scoring` says, if it is given.
     Without a target the full model is right by definition, and there are no other figures.
@@ -114,16 +159,16 @@ def scores(work: Work, small: "PrunedForest", scoring: "Scoring" = None) -> tupl
 
     rows = work.held_out
     if rows is None or len(rows) < 2:  # of one row nothing is explained
-        return unknown(work), unknown(work)
+        return [unknown(work) for _ in range(1 + len(models))]
     routed = _routed(work, rows)
     judges = [judge_for(routed, asked) for asked in dict.fromkeys((None, scoring))]
     found = []
-    for raw in (routed.full, _by_output(small.decision_function(rows.X))):
+    for raw in (routed.full, *(_by_output(each.decision_function(rows.X)) for each in models)):
         judged = [judge.judge(raw) for judge in judges]
         told = zip(judges, judged, strict=True)
         known: Scores = {column_name(judge.name): each.score for judge, each in told}
         found.append(unknown(work) | known | (dict(judged[0].metrics) if work.targets else {}))
-    return found[0], found[1]
+    return found
 
 
 def unknown(work: Work) -> Scores:
@@ -192,15 +237,23 @@ def _by_output(raw: Any) -> Any:
 
 
 def table(document: dict[str, Any]) -> "Table":
-    """Return what came of pruning, as a table for people."""
+    """Return what came of pruning, as a table for people.
+
+    Where splits were chosen anew, beside what would have come without, or the other way round.
+    """
     from rich.table import Table
 
     from forestprune.select.figures import IN_UNITS, LABELS, column_name
 
     full, small = document["full"], document["small"]
+    models = {"full": full, **_beside(document), "small": small | {"loss": document["loss"]}}
     result = Table(box=None, pad_edge=False)
-    for heading in ("", "full", "small", "full / small"):
+    for heading in ("", *models, "full / small"):
         result.add_column(heading, justify="right" if heading else "left")
+
+    def cells(key: str, spelled: Callable[[Any], str]) -> list[str]:
+        return [spelled(each[key]) if key in each else "" for each in models.values()]
+
     names = {"max_depth": "deepest tree", "bytes": "file, bytes"}
     endings = {Path(document[key]).suffix.lower() for key in ("model", "out") if key in document}
     sizes = ("trees", "nodes", "max_depth", "bytes")
@@ -208,19 +261,53 @@ def table(document: dict[str, Any]) -> "Table":
         name, ratio = names.get(key, key), f"{full[key] / small[key]:,.1f}" if small[key] else ""
         if key == "bytes" and len(endings) > 1:
             name, ratio = f"{name} (other formats)", ""
-        result.add_row(name, f"{full[key]:,}", f"{small[key]:,}", ratio)
+        result.add_row(name, *cells(key, "{:,}".format), ratio)
+    if "new_splits" in small:
+        for key, name in zip(_SPLITS, ("splits", "of these new"), strict=True):
+            result.add_row(name, *cells(key, "{:,}".format))
     score = document["score"]
     label = score if document["target"] else f"{score} of the model's own prediction"
     if full[column_name(score)] is None:
         pruned_with = f"{label}, rows it was pruned with"
-        result.add_row(pruned_with, "not measured", f"{1.0 - document['loss']:.4f}")
+        _, *measured = cells("loss", lambda loss: f"{1.0 - loss:.4f}")
+        result.add_row(pruned_with, "not measured", *measured)
         return result
     label = f"{label}, {document['rows_held_out']:,} rows held out"
     for key, after in small.items():
-        if key in sizes or after is None:
+        if key in (*sizes, *_SPLITS) or after is None:
             continue
         digits = ".4f" if key == column_name(score) else ".4g"
         name = label if key == column_name(score) else LABELS.get(key, key)
         name += ", in units of the target" if key in IN_UNITS else ""
-        result.add_row(name, f"{full[key]:{digits}}", f"{after:{digits}}")
+        result.add_row(name, *cells(key, f"{{:{digits}}}".format))
     return result
+
+
+def _beside(document: dict[str, Any]) -> dict[str, Any]:
+    """Return by name what the small model was preferred to, if its splits were to be chosen anew.
+
+    Not if that is the full model, which is shown already.
+    """
+    polish = document.get("polish")
+    if polish is None or polish["other"] is None:
+        return {}
+    if not polish["taken"]:
+        return {"with new splits": polish["other"]}
+    if polish["other"]["nodes"] == document["full"]["nodes"]:
+        return {}
+    return {"only pruned": polish["other"]}
+
+
+def about_polish(document: dict[str, Any]) -> list[str]:
+    """Return what to say of a model that has no new splits although they were asked for."""
+    polish = document.get("polish")
+    if polish is None or polish["taken"]:
+        return []
+    if polish["other"] is None:
+        why = "no model with new splits was found that keeps to what was asked for"
+    elif {"tolerance", "one_standard_error"} & document["asked"].keys():
+        why = "with new splits, no smaller model is good enough"
+    else:
+        why = "on the rows held out, new splits are no better by more than chance"
+    pruned = document["small"]["nodes"] < document["full"]["nodes"]
+    return [f"{why}: the small model is {'only pruned' if pruned else 'the model as it was'}."]

@@ -71,7 +71,7 @@ class ForestPruneClassifierCV(PrunedClassifier, FoldedEstimator):
     scoring : str, callable or None
         What the folds choose by: see :class:`ForestPruneClassifier`.
     rule, refit, shrinkage, polish, weighting, max_iter, n_jobs, joint, alpha2, local_search, solver, time_limit, random_state
-        How to prune: see :class:`forestprune.Options`.
+        How to prune: see :class:`forestprune.Options`. Not ``polish="split"``.
 
     Attributes
     ----------

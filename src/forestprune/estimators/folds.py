@@ -108,6 +108,14 @@ class FoldedEstimator(PrunedEstimator):
         from sklearn.model_selection import check_cv  # not needed to predict
 
         how, labels = self._checked(X, y), self._labels(y)
+        if how.polish == "split":
+            kind = "Regressor" if labels is None else "Classifier"
+            raise OptionError(
+                f"{{polish='split'}} is not for ForestPrune{kind}CV: its folds compare models at "
+                "the same alpha, but splits that are chosen anew are others in each fold. Use "
+                f"ForestPrune{kind} with {{validation_fraction}}, or give `estimator_` to "
+                "forestprune.polish()."
+            )
         rows = Rows(*indexable(X, y if labels is None else labels, sample_weight))
         cv = check_cv(self.cv, labels, classifier=labels is not None)
         folds = list(cv.split(rows.X, rows.y))

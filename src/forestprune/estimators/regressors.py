@@ -73,7 +73,7 @@ class ForestPruneRegressorCV(PrunedRegressor, FoldedEstimator):
     scoring : str, callable or None
         What the folds choose by: see :class:`ForestPruneRegressor`.
     rule, refit, shrinkage, polish, weighting, max_iter, n_jobs, joint, alpha2, local_search, solver, time_limit, random_state
-        How to prune: see :class:`forestprune.Options`.
+        How to prune: see :class:`forestprune.Options`. Not ``polish="split"``.
 
     Attributes
     ----------

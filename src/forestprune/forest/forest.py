@@ -195,9 +195,21 @@ class Forest(Shape):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Forest:
-        """Read a forest that :meth:`save` wrote. Reading runs no code from the file."""
+        """Read a forest that :meth:`save` wrote. Reading runs no code from the file.
+
+        Of a pruned model that :meth:`PrunedForest.save` wrote, without its path, the forest.
+        """
         arrays, metadata = read_archive(path)
+        if "reports" in metadata:
+            raise InvalidForestError(
+                f"{os.fspath(path)} does not hold a forest, but the path of a pruned one: read it "
+                "with PrunedForest.load or PruningPath.load."
+            )
         try:
+            if "pruned" in metadata:
+                own = (name for name in arrays if name.startswith("forest/"))
+                arrays = {name.removeprefix("forest/"): arrays[name] for name in own}
+                metadata = metadata["forest"]
             return cls.unpack(arrays, metadata)
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidForestError(

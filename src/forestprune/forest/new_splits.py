@@ -109,7 +109,10 @@ class NewTree:
 def new_splits(forest: "Forest") -> NDArray[np.bool_]:
     """Tell for each node of a forest whether its split is one that the original did not have."""
     known = forest.node_extras.get(NEW_SPLIT)
-    return np.zeros(forest.n_nodes, np.bool_) if known is None else known
+    if known is None:
+        return np.zeros(forest.n_nodes, np.bool_)
+    # A node that has lost its children in pruning has no split.
+    return known.astype(np.bool_) & (forest.left >= 0)
 
 
 def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLimits:

@@ -28,6 +28,13 @@ def score_words(found: ValidationScore | None) -> str:
     return f"{words}, {found.n_rows:,} rows"
 
 
+def new_splits_words(small: "PrunedForest") -> str:
+    """Return how many splits are new; nothing if none is."""
+    if not small.n_new_splits:
+        return ""
+    return f"{small.n_new_splits:,} of {small.n_splits:,} splits new"
+
+
 def html_table(small: "PrunedForest") -> str:
     """Return a table without colours of its own, so that it suits any theme."""
     origin, full, found = small.forest.origin, small.full, small.validation
@@ -37,6 +44,8 @@ def html_table(small: "PrunedForest") -> str:
         ("nodes", f"{full.n_nodes:,}", f"{small.n_nodes:,}", _share(small.n_nodes, full.n_nodes)),
         ("deepest tree", f"{full.max_depth:,}", f"{small.max_depth:,}", ""),
     ]
+    if small.n_new_splits:
+        lines.append(("new splits", "", f"{small.n_new_splits:,} of {small.n_splits:,}", ""))
     if found is None:
         note = (
             f"Share of the loss explained on the rows it was pruned with, which flatters: "

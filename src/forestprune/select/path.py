@@ -19,7 +19,7 @@ from forestprune.select.choice import choose_point
 from forestprune.select.ending import may_pay
 from forestprune.select.figures import column_name
 from forestprune.select.path_file import read_path, write_path
-from forestprune.select.pruned import PrunedForest
+from forestprune.select.pruned import PrunedForest, count_new_splits
 from forestprune.select.routed import RoutedRows
 from forestprune.select.scoring import Scoring, check_scoring
 from forestprune.select.validation import Validation, validate
@@ -34,7 +34,8 @@ class PruningPath:
     """Pruned forests for falling alphas, from a constant on.
 
     ``path[i]`` is the i-th of them, ``path[i:j]`` a path of some of them, ``len(path)`` their
-    number. With several shrinkages the points of all are there, by alpha.
+    number. With several shrinkages the points of all are there, by alpha. With ``polish="split"``
+    models with new splits stand beside those that are only pruned, at the same alpha.
 
     Attributes
     ----------
@@ -55,8 +56,12 @@ class PruningPath:
     def joined(
         cls, source: Source, points: Sequence[Point], parts: Sequence[Validation]
     ) -> PruningPath:
-        """Return a path of points in any order, with what is known of them part after part."""
-        order = np.argsort([-point.alpha for point in points], kind="stable")
+        """Return a path of points in any order, with what is known of them part after part.
+
+        What new splits make of a point comes before it, so that the full model stays the last.
+        """
+        plain = [point.forest is None for point in points]
+        order = np.lexsort((plain, [-point.alpha for point in points]))
         validation = Validation.joined(parts).take(order) if parts else None
         return cls(source, tuple(points[i] for i in order), validation)
 
@@ -99,6 +104,12 @@ class PruningPath:
     def n_nodes(self) -> NDArray[np.int64]:
         """Number of nodes at each alpha, roots and leaves included."""
         return np.array([point.n_nodes for point in self.points], dtype=np.int64)
+
+    @cached_property
+    def n_new_splits(self) -> NDArray[np.int64]:
+        """Number of splits that the model does not have, at each alpha: see ``polish="split"``."""
+        forest = self.source.forest
+        return np.array([count_new_splits(forest, point) for point in self.points], dtype=np.int64)
 
     @property
     def max_depths(self) -> NDArray[np.int64]:
@@ -162,9 +173,18 @@ class PruningPath:
         See :meth:`score`.
         """
         check_scoring(scoring)
-        keep = any(point.forest is not None for point in self.points)
-        rows = RoutedRows.of(self.source, X, y, sample_weight, n_jobs, keep_matrix=keep)
-        return validate(rows, self.points, scoring)
+        return validate(self.routed(X, y, sample_weight, n_jobs), self.points, scoring)
+
+    def routed(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> RoutedRows:
+        """Return rows as every point can be scored on them."""
+        own = any(point.forest is not None for point in self.points)
+        return RoutedRows.of(self.source, X, y, sample_weight, n_jobs, keep_matrix=own)
 
     def select(
         self,
@@ -256,6 +276,10 @@ class PruningPath:
             "nodes": self.n_nodes,
             "trees": self.n_trees,
             "max_depth": self.max_depths,
+        }
+        if self.n_new_splits.any():
+            columns["new_splits"] = self.n_new_splits
+        columns |= {
             "loss": self.losses,
             "objective": self.objectives,
         }
@@ -270,11 +294,11 @@ class PruningPath:
         """Return a table with a row for each point, as a pandas DataFrame.
 
         Its columns: `alpha`; `shrinkage`, if there are several to choose from; `nodes`, `trees`
-        and `max_depth`; `loss`, that of the model over that of the best constant on the rows to
-        prune with, and `objective`. With validation rows the score on them, as `r_squared`,
-        `d_squared` or by the name of `scoring`, and its `standard_error`; with a target `rmse` and
-        `mae`, in its units, or for classes `log_loss`, `accuracy`, `balanced_accuracy` and
-        `roc_auc`.
+        and `max_depth`; `new_splits`, if splits of some points were chosen anew; `loss`, that of
+        the model over that of the best constant on the rows to prune with, and `objective`. With
+        validation rows the score on them, as `r_squared`, `d_squared` or by the name of `scoring`,
+        and its `standard_error`; with a target `rmse` and `mae`, in its units, or for classes
+        `log_loss`, `accuracy`, `balanced_accuracy` and `roc_auc`.
 
         Examples
         --------
@@ -309,9 +333,11 @@ class PruningPath:
     def __repr__(self) -> str:
         if not self.points:
             return "PruningPath(no points)"
+        new = int(np.count_nonzero(self.n_new_splits))
+        told = f", {new:,} with new splits" if new else ""
         return (
             f"PruningPath({len(self)} points, {self.n_nodes[0]:,} to {self.n_nodes[-1]:,} nodes, "
-            f"alpha {self.alphas[0]:.3g} to {self.alphas[-1]:.3g})"
+            f"alpha {self.alphas[0]:.3g} to {self.alphas[-1]:.3g}{told})"
         )
 
     def _column(self, name: str) -> NDArray[np.float64]:
@@ -333,9 +359,10 @@ def breaks_off(path: PruningPath) -> bool:
     or concluded between there and the full model, as if there were no others. But if a pruned model
     is as good as that on validation rows, nothing better need be missing.
     """
-    if len(path) < 2:
+    pruned = [point for point in path.points if point.forest is None]
+    if len(pruned) < 2 or pruned[-1] is not path.points[-1]:
         return False
-    before, full = path.points[-2:]
+    before, full = pruned[-2:]
     if full.alpha > 0.0 or full.values is not None or not may_pay(before):
         return False
     if full.n_nodes <= 2 * before.n_nodes:

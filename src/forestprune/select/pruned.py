@@ -19,9 +19,10 @@ from forestprune.forest.build import average_of_leaves
 from forestprune.forest.classes import labels_of
 from forestprune.forest.cutting import sum_of_roots
 from forestprune.forest.forest import Forest
+from forestprune.forest.new_splits import new_splits
 from forestprune.forest.symmetric import with_levels_first
 from forestprune.interop.source import Source
-from forestprune.select.notebook import html_table, score_words
+from forestprune.select.notebook import html_table, new_splits_words, score_words
 from forestprune.select.validation import ValidationScore
 from forestprune.solve.point import Point, kept_leaves, kept_mask
 
@@ -130,6 +131,19 @@ class PrunedForest:
         return self.forest.n_trees
 
     @property
+    def n_splits(self) -> int:
+        """Number of splits left."""
+        return (self.n_nodes - self.n_trees) // 2
+
+    @cached_property
+    def n_new_splits(self) -> int:
+        """How many of these the original does not have: ``polish="split"`` chose them anew.
+
+        Native models keep no record of that: all splits of one that is read count as its own.
+        """
+        return int(np.count_nonzero(new_splits(self.forest)))
+
+    @property
     def max_depth(self) -> int:
         """Depth of the deepest tree left."""
         return self.forest.max_depth
@@ -190,7 +204,8 @@ class PrunedForest:
 
         The first lines say what that sum is and how predictions follow from it: the log-odds of a
         class, its probability, the log of the mean. Of several classes each tree is followed by its
-        own, or each leaf lists what it adds to all.
+        own, or each leaf lists what it adds to all. Conditions of splits that the original does not
+        have, which ``polish="split"`` makes, are followed by "[new]".
 
         The tree that matters most comes first; trees have their numbers in the original. Features
         are those that the trees see: in a pipeline, after its other steps. A name that is not a
@@ -311,10 +326,11 @@ class PrunedForest:
         return vars(self) | {"path": None, "index": None}
 
     def __repr__(self) -> str:
-        words = score_words(self.validation)
+        words, new = score_words(self.validation), new_splits_words(self)
         return (
             f"PrunedForest({self.n_trees:,} of {self.depths.size:,} trees, {self.n_nodes:,} nodes, "
-            f"depth {self.max_depth}, alpha={self.alpha:.3g}, loss={self.loss:.4g}"
+            f"depth {self.max_depth}, {f'{new}, ' if new else ''}alpha={self.alpha:.3g}, "
+            f"loss={self.loss:.4g}"
             f"{f', {words}' if words else ''})"
         )
 
@@ -355,6 +371,16 @@ def file_size(model: Any, ending: str = ".joblib") -> int:
         path = Path(folder) / f"model{'.npz' if is_forest else ending}"
         registry.save_model(model, path)
         return path.stat().st_size
+
+
+def count_new_splits(forest: Forest, point: Point) -> int:
+    """Return how many splits of a point are not those of the model that the forest came from."""
+    if point.forest is not None:
+        return int(np.count_nonzero(new_splits(point.forest)))
+    known = new_splits(forest)
+    if not known.any():
+        return 0
+    return int(np.count_nonzero(known[forest.left >= 0] & point.splits(forest)))
 
 
 def forest_at(forest: Forest, point: Point) -> Forest:

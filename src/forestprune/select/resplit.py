@@ -37,7 +37,7 @@ def choose_with_new_splits(
     Models with and without are on the path. Validation rows choose between them; without any, part
     of the rows does: see `_strength`.
     """
-    plain, missed = replace(options, polish=None), None
+    plain, missed = options.plain, None
     try:
         path, taken = choose_routed(rows, validation_rows, wanted, plain)
     except OutOfReachError as error:
@@ -233,8 +233,10 @@ def _wider(
     if not asked or budget.max_trees is not None or budget.max_bytes is not None:
         return None
     most = wider_size(point.n_nodes)
-    shrinkage = point.report.get("shrinkage", plain.shrinkages[0])
-    solver = Solver(rows.problem(plain.n_jobs), replace(plain, shrinkage=shrinkage))
+    if plain.refits:
+        shrinkage = point.report.get("shrinkage", plain.shrinkages[0])
+        plain = replace(plain, shrinkage=shrinkage)
+    solver = Solver(rows.problem(plain.n_jobs), plain)
     points = solver.path(solver.grid(N_ALPHAS), lambda each: each.n_nodes > most)
     within = [each for each in (*points, *path.points) if each.n_nodes <= most]
     return max(within, key=lambda each: (each.n_nodes, -each.loss))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.forest.cutting import sum_of_roots
 from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import split_limits
 from forestprune.options import Options
@@ -57,7 +58,7 @@ class Grown:
     @classmethod
     def of(cls, original: Forest, point: Point) -> "Grown":
         """Return what a point leaves of a forest."""
-        return cls(forest_at(original, point), np.flatnonzero(point.depths))
+        return cls(_centred(forest_at(original, point)), np.flatnonzero(point.depths))
 
     def compact(self) -> "Grown":
         """Return it without trees that are only a root."""
@@ -82,7 +83,7 @@ class SplitPolisher:
 
     def __init__(self, rows: RoutedRows, options: Options, max_depth: int | None) -> None:
         self._rows, self._max_depth = rows, max_depth
-        self.options, self.plain = options, replace(options, polish=None)
+        self.options, self.plain = options, options.plain
         self._bins: Bins | None = None
         self._split_rows: SplitRows | None = None
         self._variation = rows.problem(options.n_jobs).variation
@@ -109,7 +110,14 @@ class SplitPolisher:
             source=source,
             encoding=encode_matrix(grown.forest, self._rows.kept_matrix, self.options.n_jobs),
         )
-        options = replace(self.plain, shrinkage=shrinkage, rule="subtree", refit=True)
+        # Whichever rule and options there are for the original, its nodes are gone.
+        options = Options(
+            rule="subtree",
+            refit=True,
+            shrinkage=shrinkage,
+            max_iter=self.plain.max_iter,
+            n_jobs=self.plain.n_jobs,
+        )
         solver = Solver(rows.problem(options.n_jobs), options)
         points = solver.path(solver.grid(N_ALPHAS), lambda point: not budget.allows(point))
         within = [point for point in points if budget.allows(point)]
@@ -223,6 +231,17 @@ class SplitPolisher:
     def _shrinkages(self) -> Sequence[float]:
         given = self.options.shrinkage
         return FIRST_SHRINKAGES if given is None else self.options.shrinkages
+
+
+def _centred(forest: Forest) -> Forest:
+    """Return the same predictor, what its roots add being in the constant.
+
+    Values of leaves are drawn to 0, which must not draw predictions there; and leaves can be
+    distributions over classes only if the constant is one.
+    """
+    roots = forest.value[forest.offsets[:-1]]
+    base = forest.base + sum_of_roots(forest, np.ones(forest.n_trees, np.bool_))
+    return replace(forest, value=forest.value - roots[forest.tree_of_node], base=base)
 
 
 def wider_size(n_nodes: int) -> int:

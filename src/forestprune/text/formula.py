@@ -5,6 +5,7 @@ import textwrap
 import numpy as np
 
 from forestprune.forest.forest import Forest
+from forestprune.forest.new_splits import new_splits
 from forestprune.options import require_count
 from forestprune.text.additive import Additive, Condition, check_output
 from forestprune.text.meaning import capitalised, meaning
@@ -41,6 +42,11 @@ def to_formula(forest: Forest, *, digits: int | None = None, output: int | None 
         return constant
     what = meaning(forest.origin).of_output(output or 0)
     said = [] if what == "y" else comment(capitalised(what), indent=4)
+    n_new = int(np.count_nonzero(new_splits(forest)))
+    if n_new:
+        n_splits = int(np.count_nonzero(forest.left >= 0))
+        words = f"{n_new:,} of {n_splits:,} splits are new: the original model does not have them"
+        said += comment(words, indent=4)
     lines = ["(", *said, *formula.renamed(), *formula.categories(), f"    {constant}"]
     for tree in view.order:
         root = int(forest.offsets[tree])

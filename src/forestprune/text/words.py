@@ -6,11 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest.forest import Forest
+from forestprune.forest.new_splits import new_splits
 from forestprune.options import require_count
 from forestprune.text.additive import Additive, Condition, category_labels, percent, takes_missing
 from forestprune.text.meaning import capitalised, meaning
 from forestprune.text.names import spoken_names
 from forestprune.text.rounding import Rounding
+
+NEW = "[new]"
+"""What is behind the condition of a split that the original model does not have."""
 
 
 def to_text(
@@ -50,6 +54,9 @@ class _Words:
         self.forest, self.view, self.rounding = forest, view, rounding
         self.names, self.meaning = spoken_names(forest), meaning(forest.origin)
         self.missing_sentence, self.missing_meets = _missing_rule(forest)
+        new, is_split = new_splits(forest), forest.left >= 0
+        self.only_new = bool(new.any()) and bool(new[is_split].all())
+        self.marked = new & (not self.only_new)
 
     def opening(self) -> list[str]:
         predicted = [f"{self.meaning.prediction}."] if self.meaning.prediction else []
@@ -57,7 +64,15 @@ class _Words:
             [*first, last] = [*self._sums(), *predicted]
             return [*first, f"{last.rstrip('.')}. No tree is left."]
         notes = f"In brackets: share of the training rows.{self.rounding.in_words}"
-        return [*self._sums(), *predicted, notes, *self.missing_sentence]
+        return [*self._sums(), *predicted, notes, *self.missing_sentence, *self._about_new()]
+
+    def _about_new(self) -> list[str]:
+        """Return what there is to say of splits that are not those of the original model."""
+        if self.only_new:
+            return ["All splits are new: the original model has none of them."]
+        if self.marked.any():
+            return [f'Splits that say "{NEW}" are new: the original model does not have them.']
+        return []
 
     def _sums(self) -> list[str]:
         """Return what is added up: on one line, or on one for each of several classes."""
@@ -123,7 +138,7 @@ class _Words:
             text = f"{text} in {{{labels}}}"
         if condition.missing != self.missing_meets[node]:
             text = f"{text} {_exception(not condition.missing)}"
-        return text
+        return f"{text} {NEW}" if self.marked[node] else text
 
 
 def _added_by(trees: int) -> str:

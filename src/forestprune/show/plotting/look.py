@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, RED, GREY, GOLD, INK = "#2f6f9f", "#c0553b", "#8c8c8c", "#c9a227", "#333333"
+VIOLET = "#8145a8"
 PALE_BLUE, PALE_RED, PALE_GREY = "#cfe0ec", "#f3d6cd", "#d9d9d9"
 
 VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}

@@ -37,7 +37,8 @@ def plot_path(
     model's own error is marked. Otherwise it is the
     error on the rows that the forest was pruned with, which says little about others; the axis
     says which. With several shrinkages the line joins the points that no smaller one beats, and
-    the others are dots. A constant has no nodes, hence no place on the logarithmic axis: its error
+    the others are dots; triangles are models with new splits (``polish="split"``), where there are
+    some. A constant has no nodes, hence no place on the logarithmic axis: its error
     is told below the axis, and a pick that is a constant is drawn as a line across.
 
     Parameters
@@ -89,6 +90,10 @@ def plot_path(
         by_size = by_size[by_size != len(path) - 1]
     x, y = nodes[by_size], errors[by_size]
     ax.plot(x, y, color=look.BLUE, lw=1.6, marker="o", ms=2.5)
+    new = (path.n_new_splits > 0) & (nodes > 0)
+    if new.any():
+        of_new: dict[str, Any] = {"color": look.VIOLET, "marker": "^", "ms": 6, "ls": ""}
+        ax.plot(nodes[new], errors[new], label="with new splits", zorder=2.5, **of_new)
     ax.set_xscale("log")
     n_full = path.source.original.n_nodes
     label = f"full model, {look.count(n_full, 'node')}"

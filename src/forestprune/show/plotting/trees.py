@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forestprune.forest.forest import Forest
+from forestprune.forest.new_splits import new_splits
 from forestprune.options import require_count
 from forestprune.show.plotting import look
 from forestprune.show.plotting.labels import Labels, sum_in_words, tree_titles
@@ -50,6 +51,7 @@ def plot_forest(
     weight of the tree included, and which share of the training rows ends there; lines are as
     thick as the share of rows that follow them. Splits on the same feature have the same colour,
     for the twelve commonest. Where values can be missing, a ring marks the line that they follow.
+    Splits that the original does not have, of ``polish="split"``, are framed.
 
     Parameters
     ----------
@@ -117,6 +119,7 @@ class _Pen:
 
     def __init__(self, ax: "Axes", labels: Labels, scale: float) -> None:
         self.ax, self.labels, self.scale = ax, labels, scale
+        self.new = new_splits(labels.forest)
 
     def draw(self, tree: Place, title: str, left: float, top: float) -> None:
         self._text(left + tree.x, top + 0.6, title, 7.5, color=look.GREY)
@@ -147,6 +150,8 @@ class _Pen:
         number = self.labels.tints.get(condition.feature)
         tint = REST if number is None else TINTS[number]
         box = {"boxstyle": "round,pad=0.3", "lw": 0, "fc": tint}
+        if self.new[node]:
+            box |= {"lw": 1.4 * self.scale, "ec": look.INK}
         self._text(x, y, "\n".join(lines), 7.8, bbox=box, linespacing=1.15, zorder=3)
 
     def _met(self, condition: Condition) -> str:
@@ -203,6 +208,10 @@ def _title(forest: Forest, view: Additive, trees: tuple[int, ...], width: int) -
     used = np.unique(forest.feature[forest.feature >= 0]).size
     size = f"{look.count(forest.n_trees, 'tree')}, {look.count(forest.n_nodes, 'node')}, "
     size += f"{used} of {look.count(forest.n_features, 'feature')}."
+    new = int(np.count_nonzero(new_splits(forest)))
+    if new:
+        n_splits = int(np.count_nonzero(forest.left >= 0))
+        size += f" {new:,} of {look.count(n_splits, 'split')} new, not the original's: framed."
     if len(trees) < forest.n_trees:
         size += f" Shown: the {'' if len(trees) == 1 else f'{len(trees)} '}most important."
     how = f"{sum_in_words(forest, view, 4)} + what the trees add. "

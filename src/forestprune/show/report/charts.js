@@ -154,7 +154,10 @@ const charts = (() => {
     add(svg, "polyline", { class: "curve", points: trees.map((p) => `${x(p.nodes)},${y(p.error)}`).join(" ") });
     const dots = points.map((point, place) => ({ place, cx: x(point.nodes), cy: y(point.error), text: told(point) }));
     for (const { place, cx, cy } of dots) {
-      add(svg, "circle", { class: points[place].frontier ? "dot" : "dot beaten", "data-place": place, cx, cy, r: 3.5 });
+      const shape = { class: points[place].frontier ? "dot" : "dot beaten", "data-place": place };
+      if (points[place].new_splits) {
+        add(svg, "path", { ...shape, class: `${shape.class} resplit`, d: `M${cx} ${cy - 5.2}l5 8.7h-10z` });
+      } else add(svg, "circle", { ...shape, cx, cy, r: 3.5 });
     }
     if (full.error !== null) {
       const [cx, cy] = [x(full.nodes), y(full.error)];

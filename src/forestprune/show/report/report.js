@@ -38,10 +38,14 @@
     return `${percent.toFixed(percent === 0 || percent >= 99.95 ? 0 : percent < 0.95 ? 2 : 1)} %`;
   }
 
+  // What has splits that the full model does not have is not only pruned.
+  const splits = (p) => (p.new_splits ? `${count(p.new_splits)} of ${count(p.splits)}` : "none");
+  const resplit = (p) => (p.new_splits ? `\nnew splits: ${splits(p)}` : "");
   const where = path.figures_further ? ", further rows" : "";
   const facts = [
     ["nodes", (p) => count(p.nodes)], ["of the full model's nodes", share],
     ["trees", (p) => count(p.trees)], ["deepest tree", (p) => count(p.depth)],
+    ...(path.resplit ? [["new splits", splits]] : []),
     [`error, ${path.error_name}`, (p) => digits(p.error)],
     ...(path.held_out ? [["± standard error", (p) => digits(p.standard_error ?? null)]] : []),
     ...path.figures.map(({ key, label }) => [`${label}${where}`, (p) => digits(p[key])]),
@@ -64,7 +68,7 @@
     putRing = charts.drawPath($("path-chart"), {
       ...path, line, mine: named.get("this model"), pick: show,
       title: `error ${rows}, ${path.error_name}${path.own ? " against the full model" : ""}`,
-      told: (p) => `${size(p)}\nerror ${digits(p.error)}${said(p)}`,
+      told: (p) => `${size(p)}\nerror ${digits(p.error)}${said(p)}${resplit(p)}`,
     });
     putRing(shown);
   }
@@ -95,7 +99,8 @@
     // What a command finds within a budget may be another model as large as this one.
     $("panel-how").textContent = path.by_command ? "To get one of this size:" : "To get it:";
     $("panel-call").replaceChildren();
-    const words = (point.call ?? "A constant: no tree is left.").split(" ");
+    const without = point.nodes ? "Nothing to do: this is the model as it was." : "A constant: no tree is left.";
+    const words = (point.call ?? without).split(" ");
     for (const [i, word] of words.entries()) {
       if (i) $("panel-call").append(" ");
       element("span", word, $("panel-call")); // so that lines do not end within --max-nodes
@@ -161,7 +166,7 @@
     const point = path.points[shown], chart = $("path-chart");
     chart.setAttribute("aria-valuemax", line.length - 1);
     chart.setAttribute("aria-valuenow", Math.max(line.filter((i) => path.points[i].nodes <= point.nodes).length - 1, 0));
-    chart.setAttribute("aria-valuetext", `${size(point)}, error ${digits(point.error)}`);
+    chart.setAttribute("aria-valuetext", `${size(point)}, error ${digits(point.error)}${resplit(point).replace("\n", ", ")}`);
   }
 
   function show(place) {

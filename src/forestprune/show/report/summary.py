@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 
 from forestprune._version import __version__
 from forestprune.forest.forest import Forest
+from forestprune.select.beside import Beside
 from forestprune.select.figures import LABELS, short_name
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest, file_size
 from forestprune.select.routed import HeldOut, RoutedRows
 from forestprune.select.scoring import known_scorer
 from forestprune.select.validation import validate
+from forestprune.show.plotting.look import short_number
 from forestprune.show.report.curves import class_curves
 from forestprune.show.report.features import feature_summary
 from forestprune.show.report.loading import how_to_load
@@ -85,8 +87,9 @@ def summarise(
     if origin is not None:
         natives = {"full": path.source.wrap(full.to_native()), "small": small.to_native()}
     ending = small.ending if file is None else file.suffix
+    written = full if ending == ".npz" else natives["full"]
     sizes = {
-        "full": _size(full, about.model_bytes or file_size(natives["full"], ending)),
+        "full": _size(full, about.model_bytes or file_size(written, ending)),
         "small": _size(small.forest, small.n_bytes if file is None else file.stat().st_size),
     }
     rows = None if X is None else first_rows(X)
@@ -101,10 +104,11 @@ def summarise(
     known = path.validation is not None and not further
     routed = curves = None
     if given is not None and (of_classes or not known):
-        routed = RoutedRows.of(path.source, given.X, given.y, given.sample_weight)
+        routed = path.routed(given.X, given.y, given.sample_weight)
         curves = class_curves(routed, small.decision_function(given.X)) if of_classes else None
     figures = measured(path, None if known else routed)
     stands_for = meaning(origin)
+    deepest = max(full.max_depth, small.max_depth)  # new splits may go deeper
     return {
         "title": about.title or f"{model_class}, made small",
         "model": {
@@ -118,12 +122,13 @@ def summarise(
         **sizes,
         "rows_timed": None if rows is None else n_rows(rows),
         "error": _told(_error(path, place, about, routed if further else None), figures, place),
+        "polish": _polish(path, place, figures),
         "path": {**tradeoff(path, place, about.call, figures), "figures_further": further},
         "labels": LABELS,
         "curves": curves,
         "depths": {  # trees that are gone have depth 0
-            "before": np.bincount(full.depths, minlength=full.max_depth + 1).tolist(),
-            "after": np.bincount(small.depths, minlength=full.max_depth + 1).tolist(),
+            "before": np.bincount(full.depths, minlength=deepest + 1).tolist(),
+            "after": np.bincount(small.depths, minlength=deepest + 1).tolist(),
         },
         "features": feature_summary(full, small.forest),
         "trees": drawn_trees(small),
@@ -162,6 +167,29 @@ def _error(
         return {"on": on, "full": None, "small": 1.0 - path.points[place].loss, **result}
     scored = float(validation.scores[place])
     return {"on": about.held_out, "full": validation.full, "small": scored, **result}
+
+
+def _polish(path: PruningPath, place: int, figures: Figures | None) -> dict[str, Any] | None:
+    """Return what choosing splits anew has changed; None if the model has no such splits.
+
+    Of a model that is only pruned, whether others with new splits were there to choose.
+    """
+    small, beside = path[place], Beside.of(path.points, place)
+    if not small.n_new_splits and beside is None:
+        return None
+    told: dict[str, Any] = dict.fromkeys(("label", "nodes", "before", "after"))
+    told |= {"splits": small.n_splits, "new": small.n_new_splits}
+    if beside is None or place == beside.pruned:
+        return told | {"preferred": beside is not None}
+    told |= {"nodes": int(path.n_nodes[beside.pruned]), "preferred": False}
+    places = {"before": beside.pruned, "after": place}
+    if figures is not None and "rmse" in figures.names:
+        numbers = {name: short_number(figures.points[i]["rmse"]) for name, i in places.items()}
+        return told | numbers | {"label": LABELS["rmse"]}
+    score = score_name(path)
+    scores = 1.0 - path.losses if path.validation is None else path.validation.scores
+    numbers = {name: f"{scores[i]:.4f}" for name, i in places.items()}
+    return told | numbers | {"label": short_name(score)}
 
 
 def _told(error: dict[str, Any], figures: Figures | None, place: int) -> dict[str, Any]:

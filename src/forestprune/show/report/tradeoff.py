@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from forestprune.forest.new_splits import new_splits
 from forestprune.loss import loss_for
+from forestprune.select.beside import Beside
 from forestprune.select.budget import Budget
 from forestprune.select.figures import (
     IN_UNITS,
@@ -19,8 +21,10 @@ from forestprune.select.figures import (
 from forestprune.select.path import PruningPath, breaks_off
 from forestprune.show.report.measured import Figures
 
-Call = Callable[[int, float | None], str]
-"""From a number of nodes, and a shrinkage, to the command that gets such a model."""
+Call = Callable[[int, float | None, bool], str | None]
+"""From a number of nodes, a shrinkage, and whether splits are new, to a command for such a model.
+
+None if none is needed."""
 
 _SMALLEST_TREE = 3
 """Its nodes."""
@@ -55,6 +59,8 @@ def tradeoff(
             **_numbers(names, None if figures is None else figures.points[i]),
             "frontier": bool(on_frontier[i]),
             "shrinkage": path.points[i].report.get("shrinkage"),
+            "splits": (int(path.n_nodes[i]) - int(path.n_trees[i])) // 2,
+            "new_splits": int(path.n_new_splits[i]),
             "call": _how_to_get(path, i, call),
         }
         for i in range(len(path))
@@ -68,13 +74,22 @@ def tradeoff(
         "breaks_off": breaks_off(path),
         # Whether the target was, or might have been, the full model's own prediction.
         "own": validation is not None and not validation.of_target,
-        "shrinkages": sorted({s for point in points if (s := point["shrinkage"]) is not None}),
+        "shrinkages": sorted(
+            {
+                s
+                for point, each in zip(points, path.points, strict=True)
+                if (s := point["shrinkage"]) is not None and each.forest is None
+            }
+        ),
+        "resplit": bool(path.n_new_splits.any()),
         "points": points,
         "full": {
             "nodes": full.n_nodes,
             "trees": full.n_trees,
             "depth": full.max_depth,
             "error": None if validation is None else error_of(score, validation.full),
+            "splits": (full.n_nodes - full.n_trees) // 2,
+            "new_splits": int(np.count_nonzero(new_splits(full))),
             **_numbers(names, None if figures is None else figures.full),
         },
         "marks": marks(path, place, errors),
@@ -99,8 +114,10 @@ def _numbers(names: Sequence[str], figures: Mapping[str, float] | None) -> dict[
 def _how_to_get(path: PruningPath, place: int, call: Call | None) -> str | None:
     if call is None:
         return f"small.path[{place}]"
-    nodes, shrinkage = int(path.n_nodes[place]), path.points[place].report.get("shrinkage")
-    return call(nodes, shrinkage) if nodes >= _SMALLEST_TREE else None
+    nodes, point = int(path.n_nodes[place]), path.points[place]
+    if nodes < _SMALLEST_TREE:
+        return None
+    return call(nodes, point.report.get("shrinkage"), point.forest is not None)
 
 
 def frontier(nodes: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -117,7 +134,12 @@ def marks(
     path: PruningPath, place: int, errors: np.ndarray[Any, Any]
 ) -> list[dict[str, str | int]]:
     """Return the points to mark, by name: the one that was chosen, and others of interest."""
-    named = {"this model": place}
+    named, beside = {"this model": place}, Beside.of(path.points, place)
+    if beside is not None and place != beside.pruned:
+        if path.n_nodes[beside.pruned] < path.source.original.n_nodes:
+            named["only pruned"] = beside.pruned
+    elif beside is not None:
+        named["with new splits"] = min(beside.polished, key=lambda each: float(errors[each]))
     validation = path.validation
     if validation is not None:
         named["smallest within a standard error"] = path.choose(Budget(), None, True, validation)

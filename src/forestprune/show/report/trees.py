@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from forestprune.forest.new_splits import new_splits
 from forestprune.select.pruned import PrunedForest
 from forestprune.show.plotting.labels import Labels, sum_in_words, tree_titles
 from forestprune.show.plotting.layout import Place, place_nodes
@@ -47,6 +48,8 @@ def drawn_trees(small: PrunedForest) -> dict[str, Any]:
         "outputs": [_of_output(small, output, MAX_NODES // len(shown)) for output in shown],
         "outputs_not_drawn": n_outputs - len(shown),
         "missing": takes_missing(small.forest),
+        "splits": small.n_splits,
+        "new_splits": small.n_new_splits,
     }
 
 
@@ -84,6 +87,7 @@ class _Drawing:
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
         self.names = column_names(labels.forest)
+        self.new = new_splits(labels.forest)
 
     def tree(self, tree: int) -> dict[str, Any]:
         root = place_nodes(self.labels.forest, tree)
@@ -129,7 +133,9 @@ class _Drawing:
             "width": 16 + round(6.4 * max(map(len, lines))),
             "height": 8 + 14 * len(lines),
             "tint": self.labels.tints.get(feature, TINTS),
-            "full": f"{shortened(self.names[feature], LONGEST)} {self._in_full(condition)}",
+            "new": bool(self.new[place.node]),
+            "full": f"{shortened(self.names[feature], LONGEST)} {self._in_full(condition)}"
+            f"{' (new split)' if self.new[place.node] else ''}",
         }
 
     def _met(self, condition: Condition) -> list[str]:
