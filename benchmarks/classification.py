@@ -8,7 +8,7 @@ missing values 0; classes of fewer than ten rows are left out. The originals: XG
 depth 6; LightGBM, 200 rounds of 31 leaves; a random forest of scikit-learn, 100 trees of depth 15;
 all else as the libraries have it. They are pruned with the training rows. What a user would do
 instead: train a small LightGBM, XGBoost or random forest on the same rows, many settings of each.
-Global refinement is left out of several classes and of more than 30,000 nodes, and L1 over trees of
+Global refinement is left out of several classes and of more than 15,000 nodes, and L1 over trees of
 boosting for several classes: they take minutes there.
 
 Every candidate is a point: nodes, then log-loss and balanced accuracy on validation and test rows.
@@ -45,7 +45,7 @@ FEWEST = 10
 SHRINKAGES = (10.0, 100.0, 1000.0)
 MOST_NODES = 5000
 """The largest budget of the report."""
-MOST_REFINED = 30_000
+MOST_REFINED = 15_000
 """Of more nodes global refinement is left out."""
 COLUMNS = ["nodes", "val", "test", "val_accuracy", "test_accuracy"]
 

@@ -32,8 +32,9 @@ FIRST_SHRINKAGES, FACTOR = (150.0, 30.0), 5.0
 SWEEPS, FIRST_SWEEPS = 8, 4
 """Sweeps at most: over a model of the size that is wanted, and over a larger one before."""
 
-WIDER, MOST_WIDER = 4, 3_000
-"""By how many times a model is larger before it is pruned to its size, and by how many nodes."""
+WIDER, MOST_WIDER, LEAST_WIDER = 4, 3_000, 30.0
+"""By how many times a model is larger before it is pruned to its size, by how many nodes at most,
+and how strongly its leaf values are shrunk at least: it has more of them."""
 
 FEWEST = 3
 """Nodes of a model with a split."""
@@ -205,8 +206,8 @@ class SplitPolisher:
 
     def _made_of(self, wider: Point, point: Point, shrinkage: float) -> Point:
         """Return a model of the size of `point`, made of a wider one."""
-        begun = Grown.of(self._rows.source.forest, wider)
-        grown = self.polished(begun, point, shrinkage, FIRST_SWEEPS)[0]
+        begun, firm = Grown.of(self._rows.source.forest, wider), max(shrinkage, LEAST_WIDER)
+        grown = self.polished(begun, point, firm, FIRST_SWEEPS)[0]
         narrow = self.narrowed(grown, point.n_nodes, shrinkage)
         return self.polished(narrow, point, shrinkage)[1]
 
