@@ -280,10 +280,13 @@ def polish(
     X_val, y_val, sample_weight_val
         Validation rows, which the model was not trained on. With them the best of several
         shrinkages is taken, or the model as it was, if new splits are not better by half of the
-        standard error of the difference. Without, new splits are taken as they come.
+        standard error of the difference. Without, a quarter of the rows is put aside for that, and
+        then all rows choose the splits; those put aside have been trained on, so that the model
+        more often stays as it was.
     shrinkage : float, list of float or None
-        How strongly the values of leaves are drawn to 0, in rows; several, to choose from. None is
-        150, or the best of 150, 30 and 600.
+        How strongly the values of leaves are drawn to 0, in rows; several, to choose from by
+        validation rows. None is the best of 30, 150, and 6 or 750. One number without validation
+        rows leaves nothing to choose: the splits are new.
     max_depth : int or None
         Trees do not grow deeper than this; those that are deeper already may stay so.
     scoring, n_jobs

@@ -219,7 +219,7 @@ class Options:
             "data. From a list, validation rows or folds choose. Weights of rows count as "
             "repetitions; if yours sum to 1, give a shrinkage to match.",
             unset="100, or the best of 10, 100 and 1000 where validation rows or folds choose; for "
-            "new splits, whose leaves are drawn to 0, 150, or the best of 30, 150 and 600",
+            "new splits, whose leaves are drawn to 0, the best of 30, 150 and 6 or 750",
             least=0,
         ),
     ] = None

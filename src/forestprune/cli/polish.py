@@ -28,7 +28,7 @@ def polish(
             "shrinkage",
             text="How strongly the values of leaves are drawn to 0, in rows; several, to choose "
             "from.",
-            unset="150, or the best of 30, 150 and 600 where rows held out choose",
+            unset="the best of 30, 150 and 6 or 750",
         ),
     ] = None,
     scoring: Annotated[str | None, option("scoring")] = None,
