@@ -136,6 +136,15 @@ def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLi
     return limits
 
 
+def as_compared(forest: "Forest", threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the library of `forest` makes of thresholds that are given it."""
+    module = None if forest.origin is None else registry.exporter_for(forest.origin.library)
+    if module is None or not hasattr(module, "as_compared"):
+        return threshold
+    compared: NDArray[np.float64] = module.as_compared(threshold)
+    return compared
+
+
 def limits_of_rows(forest: "Forest") -> SplitLimits:
     """Return what the rows that `forest` takes, and its constraints, say of new splits."""
     spec = forest.input
@@ -229,8 +238,7 @@ def _as_written(forest: "Forest", tree: NewTree) -> tuple[NewTree, Mapping[str, 
     by_threshold[list(tree.left_categories)] = False
     module = None if forest.origin is None else registry.exporter_for(forest.origin.library)
     threshold = np.where(by_threshold, tree.threshold, 0.0)
-    if module is not None and hasattr(module, "as_compared"):
-        threshold[by_threshold] = module.as_compared(threshold[by_threshold])
+    threshold[by_threshold] = as_compared(forest, threshold[by_threshold])
     tree = replace(
         tree,
         feature=np.where(is_split, tree.feature, -1),
