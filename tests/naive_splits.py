@@ -42,12 +42,14 @@ def gain_of(bins, asked, weight, lefts, price, sign=0, ends=None):
         return None
     if price.linear:
         return asked[0][goes].sum()
-    parts = [fall(asked[:, side].sum(1), weight[side].sum(), price.shrinkage, ends)
-             for side in (goes, ~goes)]  # fmt: skip
-    if any(sign * (right - left) < 0 for left, right in zip(parts[0][1], parts[1][1], strict=True)):
+    falls, values = [], []
+    for side in (goes, ~goes, goes | ~goes):
+        found = fall(asked[:, side].sum(1), weight[side].sum(), price.shrinkage, ends)
+        falls.append(found[0])
+        values.append(found[1])
+    if any(sign * (right - left) < 0 for left, right in zip(*values[:2], strict=True)):
         return None
-    whole = fall(asked.sum(1), weight.sum(), price.shrinkage, ends)
-    return parts[0][0] + parts[1][0] - whole[0]
+    return falls[0] + falls[1] - falls[2]
 
 
 def questions(count, kind, missing, outputs=1):

@@ -1,0 +1,276 @@
+"""The best split of a node, and what it is found by, against all splits there are."""
+
+from dataclasses import dataclass
+
+import naive_splits
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_splits import NUMERIC, ONE_RIGHT, SETS
+
+from forestprune import kernels
+from forestprune.kernels.records import MOST_BINS, BinnedColumns, SplitPrice
+from forestprune.polishing.split.tree import UNBOUNDED
+
+NEXT_TO_NOTHING = 1e-9
+
+
+@dataclass
+class NodeCase:
+    """Rows of one node in bins, what they ask for, and what splits are worth."""
+
+    about: BinnedColumns
+    bins: np.ndarray  # (n_columns, n)
+    asked: np.ndarray  # (n_outputs, n)
+    weight: np.ndarray  # (n,)
+    price: SplitPrice
+    ends: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def columns(self):
+        return np.arange(len(self.bins))
+
+    @property
+    def total(self):
+        return np.append(self.asked.sum(axis=1), self.weight.sum())
+
+    def sums(self):
+        """Return what rows ask for by bins, added up the slow way."""
+        out = np.zeros((self.about.first[-1], len(self.asked) + 1))
+        for f, column in enumerate(self.bins):
+            for j, b in enumerate(column):
+                out[self.about.first[f] + b] += [*self.asked[:, j], self.weight[j]]
+        return out
+
+    def best(self):
+        """Return what the kernel finds: gain, column, border, and the bins that go left."""
+        goes_left = np.zeros(MOST_BINS, bool)
+        gain, column, border = kernels.best_split(
+            self.columns, self.about, self.sums(), self.total, self.price, *self.ends, goes_left
+        )
+        return gain, column, border, goes_left
+
+    def gain(self, column, goes_left):
+        """Return what the loss falls by at a split, the slow way."""
+        kind = self.about.kind[column]
+        return naive_splits.gain_of(
+            self.bins[column],
+            self.asked,
+            self.weight,
+            set(np.flatnonzero(goes_left)),
+            self.price,
+            int(self.about.sign[column]) if kind == NUMERIC else 0,
+            self.ends if self.ends[0].size else None,
+        )
+
+
+@st.composite
+def columns(draw, kinds=(NUMERIC, SETS, ONE_RIGHT), most=6):
+    """Draw what splits on some binned columns may be."""
+    n = draw(st.integers(1, 3))
+    kind = draw(st.lists(st.sampled_from(kinds), min_size=n, max_size=n))
+    counts = draw(st.lists(st.integers(2, most), min_size=n, max_size=n))
+    missing = [draw(st.integers(-2, 1)) if each == NUMERIC else -2 for each in kind]
+    return BinnedColumns(
+        first=np.cumsum([0, *counts]),
+        kind=np.array(kind, np.int8),
+        sign=np.array(draw(st.lists(st.integers(-1, 1), min_size=n, max_size=n)), np.int8),
+        missing=np.array(missing, np.int8),
+    )
+
+
+@st.composite
+def node_cases(draw, kinds=(NUMERIC, SETS, ONE_RIGHT), linear=False):
+    """Draw the rows of a node; bins without rows, rows that weigh nothing, and ties among them."""
+    about = draw(columns(kinds))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, outputs = draw(st.integers(1, 14)), 1 if linear else draw(st.integers(1, 3))
+    counts = np.diff(about.first)
+    bins = np.array([rng.integers(0, count, n) for count in counts], np.uint8)
+    if draw(st.booleans()):
+        bins[:] = np.minimum(bins, rng.integers(0, counts, len(counts))[:, np.newaxis])
+    asked = rng.integers(-3, 4, (outputs, n)) * 1.0 if draw(st.booleans()) else None
+    asked = rng.normal(size=(outputs, n)) if asked is None else asked
+    weight = rng.choice([0.25, 0.5, 1.0, 2.0], n) if draw(st.booleans()) else np.ones(n)
+    idle = rng.random(n) < draw(st.sampled_from([0.0, 0.3]))
+    asked[:, idle], weight[idle] = 0.0, 0.0
+    ends = UNBOUNDED
+    if not linear and draw(st.booleans()):
+        ends = tuple(np.sort(rng.normal(size=(2, outputs)), axis=0))
+        ends = (ends[0], np.where(rng.random(outputs) < 0.3, np.inf, ends[1]))
+    price = SplitPrice(
+        0.0 if linear else draw(st.sampled_from([0.0, 0.5, 10.0])),
+        draw(st.sampled_from([NEXT_TO_NOTHING, 1.0, 2.5])),
+        linear,
+    )
+    return NodeCase(about, bins, asked, weight, price, ends)
+
+
+@given(node_cases(), st.data())
+def test_sums_by_bins_are_added_up(case, data):
+    some = np.array(data.draw(st.lists(st.sampled_from(case.columns.tolist()), unique=True)), int)
+    sums = np.full((case.about.first[-1], len(case.asked) + 1), 7.0)
+    rows = np.arange(case.weight.size, dtype=np.int32)[::-1].copy()
+    kernels.add_up_bins(
+        some, case.about.first, case.bins, rows, case.asked[:, rows], case.weight[rows], sums
+    )
+    expected = np.full_like(sums, 7.0)
+    for f in some:
+        here = slice(case.about.first[f], case.about.first[f + 1])
+        expected[here] = case.sums()[here]
+    np.testing.assert_allclose(sums, expected, atol=1e-12)
+
+
+@given(node_cases(), st.data())
+def test_rows_are_parted_and_what_is_left_is_the_other_childs(case, data):
+    n, outputs = case.weight.size, len(case.asked)
+    goes_left = np.array([data.draw(st.booleans()) for _ in range(MOST_BINS)])
+    rows = np.random.default_rng(n).permutation(n).astype(np.int32)
+    # Only part of what is there, between others that must stay.
+    first, last = sorted(data.draw(st.tuples(st.integers(0, n), st.integers(0, n))))
+    here = slice(first, last)
+    ordered, asked, weight = rows.copy(), case.asked[:, rows], case.weight[rows]
+    spare = np.empty((outputs + 1, n))
+    lefts = kernels.part_rows(
+        case.bins[0],
+        goes_left,
+        ordered[here],
+        asked[:, here],
+        weight[here],
+        np.empty(n, np.int32),
+        spare,
+    )
+    to_left = goes_left[case.bins[0, rows[here]]]
+    expected = [*rows[:first], *rows[here][to_left], *rows[here][~to_left], *rows[last:]]
+    assert ordered.tolist() == expected
+    assert lefts == to_left.sum()
+    assert (asked == case.asked[:, ordered]).all()
+    assert (weight == case.weight[ordered]).all()
+
+    def sums_of(start, stop):
+        sums = np.zeros((case.about.first[-1], outputs + 1))
+        part = (ordered[start:stop], asked[:, start:stop], weight[start:stop])
+        kernels.add_up_bins(case.columns, case.about.first, case.bins, *part, sums)
+        return sums
+
+    whole, left = sums_of(first, last), sums_of(first, first + lefts)
+    kernels.take_from_bins(case.columns, case.about.first, left, whole)
+    np.testing.assert_allclose(whole, sums_of(first + lefts, last), atol=1e-12)
+
+
+def check(case):
+    """Assert that the kernel finds a split as good as the best of all."""
+    gain, column, border, goes_left = case.best()
+    ends = case.ends if case.ends[0].size else None
+    best = {
+        f: naive_splits.best_question(
+            case.bins, case.asked, case.weight, case.about, f, case.price, ends
+        )
+        for f in case.columns
+    }
+    # A set is the best of those that come first by what rows ask for; with a least weight, not all.
+    exact = case.price.least_weight == NEXT_TO_NOTHING
+    sure = [best[f] for f in case.columns if exact or case.about.kind[f] != SETS]
+    lowest = -np.inf if case.price.linear else 0.0
+    assert gain <= max(lowest, *best.values()) + 1e-9
+    assert gain >= max([lowest, *sure]) - 1e-9
+    if column < 0:
+        return
+    assert case.gain(column, goes_left) == pytest.approx(gain, abs=1e-9)
+    assert gain > lowest
+    about, kind = case.about, case.about.kind[column]
+    count = about.first[column + 1] - about.first[column]
+    lefts = set(np.flatnonzero(goes_left[:count]))
+    if kind != NUMERIC:
+        assert border == -1
+        rest = count - 1
+        if kind == ONE_RIGHT:
+            assert len(lefts) == count - 1
+        assert (rest in lefts) == (kind == ONE_RIGHT)
+        return
+    numbers = count - (about.missing[column] > -2)
+    assert lefts - {numbers} == set(range(border + 1))
+    assert 0 <= border < numbers - 1
+    if about.missing[column] in (0, 1):
+        assert (numbers in lefts) == about.missing[column]
+
+
+@given(node_cases())
+def test_the_best_split_is_the_best_of_all(case):
+    check(case)
+
+
+@given(node_cases(kinds=(NUMERIC,)))
+def test_the_best_split_on_numbers_is_the_best_of_all(case):
+    check(case)
+
+
+@given(node_cases(kinds=(SETS,)))
+def test_the_best_set_is_the_best_of_all(case):
+    check(case)
+
+
+@given(node_cases(linear=True))
+def test_the_best_split_above_subtrees_sends_left_what_says_most(case):
+    check(case)
+
+
+def test_categories_are_in_the_order_of_their_means_whatever_the_shrinkage():
+    about = BinnedColumns(*(np.array(each) for each in ([0, 4], [SETS], [0], [-2])))
+    bins = np.repeat([0, 1, 2], [1, 9, 1]).astype(np.uint8)[np.newaxis]
+    asked = np.repeat([-5.0, -1 / 3, -1.0], [1, 9, 1])[np.newaxis]
+    price = SplitPrice(5.0, NEXT_TO_NOTHING, False)
+    case = NodeCase(about, bins, asked, np.ones(11), price, UNBOUNDED)
+    check(case)
+    assert case.best()[3][:3].tolist() in ([True, False, True], [False, True, False])
+
+
+def numbers_case(bins, asked, *, missing=-2, sign=0, **price):
+    """Return a node whose rows have bins 0 to 9 of one column, and one for what is missing."""
+    bins = np.array([bins], np.uint8)
+    count = 10 + (missing > -2)
+    about = BinnedColumns(
+        np.array([0, count]), np.zeros(1, np.int8), np.array([sign], np.int8), np.array([missing])
+    )
+    asked = np.array([asked], float)
+    how = {"shrinkage": 0.0, "least_weight": 1.0, "linear": False} | price
+    return NodeCase(about, bins, asked, np.ones(bins.size), SplitPrice(**how), UNBOUNDED)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_between_bins_without_rows_the_border_is_in_the_middle(outputs):
+    case = numbers_case([1, 1, 7, 7], [-1, -1, 1, 1])
+    case.asked = np.repeat(case.asked, outputs, axis=0)
+    assert case.best()[1:3] == (0, (1 + 6) // 2)
+    case.bins[:] = [0, 0, 1, 1]
+    assert case.best()[1:3] == (0, 0)
+    case.bins[:] = [8, 8, 9, 9]
+    assert case.best()[1:3] == (0, 8)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_what_is_missing_goes_where_it_is_best_and_else_with_most(outputs):
+    for bins, expected in (([0, 0, 10, 5, 5], True), ([0, 0, 5, 5, 10], False)):
+        case = numbers_case(bins, [-1, -1, -1, 1, 1], missing=-1)
+        case.asked = np.repeat(case.asked, outputs, axis=0)
+        if bins[-1] == 10:
+            case.asked[:, 2] = 1.0
+        assert case.best()[3][10] == expected
+        for always in (0, 1):
+            case.about.missing[:] = always
+            assert case.best()[3][10] == always
+    for bins, expected in (([0, 0, 0, 5, 5], True), ([0, 0, 5, 5, 5], False)):
+        case = numbers_case(bins, [-1, -1, -1, 1, 1], missing=-1)
+        case.asked = np.repeat(case.asked, outputs, axis=0)
+        assert case.best()[3][10] == expected
+        for always in (0, 1):
+            case.about.missing[:] = always
+            assert case.best()[3][10] == always
+
+
+def test_signs_hold_without_bounds():
+    rising = numbers_case([0, 0, 5, 5], [1, 1, -1, -1], sign=-1)
+    assert rising.best()[1] == 0
+    rising.about.sign[:] = 1
+    assert rising.best()[1] == -1
