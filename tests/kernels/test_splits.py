@@ -274,3 +274,12 @@ def test_signs_hold_without_bounds():
     assert rising.best()[1] == 0
     rising.about.sign[:] = 1
     assert rising.best()[1] == -1
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_what_is_missing_is_parted_from_all_numbers_where_a_border_allows_it(outputs):
+    case = numbers_case([10, 10, 5, 7], [-1, -1, 1, 1], missing=1)
+    case.asked = np.repeat(case.asked, outputs, axis=0)
+    assert case.best()[:3] == (pytest.approx(2.0 * outputs), 0, 2)  # between 0 and 5
+    case.about.missing[:] = 0
+    assert case.best()[:3] == (pytest.approx(2.0 * outputs), 0, 7)

@@ -65,8 +65,9 @@ def _scan(sums, total, start, stop, missing, to_left, price, sign, low, high, pa
         part[k] = sums[missing, k] if missing >= 0 and to_left else 0.0
     best, border, last = -np.inf, -1, -1
     for b in range(start, stop - 1):
-        # A border behind a bin without rows parts no others than the one before.
-        if sums[b, width - 1] > 0.0:
+        # A border behind a bin without rows parts no others than the one before; behind the first
+        # bin, it parts what is missing.
+        if sums[b, width - 1] > 0.0 or (b == start and part[width - 1] > 0.0):
             for k in range(width):
                 part[k] += sums[b, k]
             gain = _gain(total, part, price, sign, low, high)
@@ -88,7 +89,7 @@ def _scan_plainly(sums, total, start, stop, missing, to_left, price):
     most = weight - price.least_weight
     for b in range(start, stop - 1):
         here = sums[b, 1]
-        if here > 0.0:
+        if here > 0.0 or (b == start and lefts > 0.0):
             left += sums[b, 0]
             lefts += here
             if lefts > most:
