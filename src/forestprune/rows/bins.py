@@ -82,6 +82,7 @@ def make_bins(forest: Forest, matrix: FloatMatrix, limits: SplitLimits) -> Bins:
     kind = np.where(limits.categorical, ONE_RIGHT if limits.one_category else SETS, NUMERIC)
     missing = np.where(limits.categorical, -2, limits.missing)
     sign = forest.monotone if forest.monotone.size else np.zeros(forest.n_features)
+    sign = np.where(limits.categorical, 0, sign)  # categories have no order that could be kept
     return Bins(
         tuple(borders),
         BinnedColumns(
