@@ -1,6 +1,7 @@
 """Slow, obvious twins of how splits are chosen anew: see also `naive.py`."""
 
 import math
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -73,11 +74,71 @@ def questions(count, kind, missing, outputs=1):
 
 def best_question(bins, asked, weight, about, column, price, ends=None):
     """Return the best gain that a split on one column has, -inf if it may have none."""
-    count = int(about.first[column + 1] - about.first[column])
-    kind = int(about.kind[column])
-    sign = int(about.sign[column]) if kind == NUMERIC else 0
-    gains = [
-        gain_of(bins[column], asked, weight, lefts, price, sign, ends)
-        for lefts in questions(count, kind, int(about.missing[column]), len(asked))
-    ]
-    return max((gain for gain in gains if gain is not None), default=-math.inf)
+    return best_of([column], bins, asked, weight, about, price, ends)[0]
+
+
+def best_of(columns, bins, asked, weight, about, price, ends=None):
+    """Return gain, column and the bins that go left of the best split; the gain may be -inf."""
+    best = (-math.inf, None, None)
+    for f in columns:
+        count = int(about.first[f + 1] - about.first[f])
+        kind = int(about.kind[f])
+        sign = int(about.sign[f])
+        for lefts in questions(count, kind, int(about.missing[f]), len(asked)):
+            gain = gain_of(bins[f], asked, weight, lefts, price, sign, ends)
+            if gain is not None and gain > best[0]:
+                best = (gain, f, lefts)
+    return best
+
+
+@dataclass(eq=False)
+class Part:
+    """A leaf of a tree that grows: its rows, what is split on above it, and its bounds."""
+
+    rows: np.ndarray
+    above: tuple[int, ...] = ()
+    ends: tuple | None = None
+    best: tuple = (-math.inf, None, None)
+
+
+def grown(bins, asked, weight, about, price, n_leaves, *, may, max_depth=None, ends=None):
+    """Return the leaves of the tree that takes the split with the largest gain first, as Parts.
+
+    ``may(columns)`` tells whether these columns may meet on a way from the root.
+    """
+
+    def looked_at(part):
+        columns = [f for f in range(len(bins)) if may({*part.above, f})]
+        if max_depth is None or len(part.above) < max_depth:
+            here = part.rows
+            part.best = best_of(
+                columns, bins[:, here], asked[:, here], weight[here], about, price, part.ends
+            )
+        return part
+
+    leaves = [looked_at(Part(np.arange(weight.size), (), ends))]
+    while len(leaves) < n_leaves:
+        widest = max(leaves, key=lambda part: part.best[0])
+        gain, column, lefts = widest.best
+        if gain <= 1e-12:
+            break
+        goes = np.isin(bins[column, widest.rows], list(lefts))
+        sides = [widest.rows[goes], widest.rows[~goes]]
+        bounds = [widest.ends, widest.ends]
+        sign = about.sign[column]
+        if widest.ends is not None and sign:
+            values = [
+                fall(asked[:, rows].sum(1), weight[rows].sum(), price.shrinkage, widest.ends)[1]
+                for rows in sides
+            ]
+            middle = [(a + b) / 2 for a, b in zip(*values, strict=True)]
+            low, high = widest.ends
+            bounds = [(low, middle), (middle, high)]
+            if sign < 0:
+                bounds.reverse()
+        leaves.remove(widest)
+        leaves += [
+            looked_at(Part(rows, (*widest.above, column), end))
+            for rows, end in zip(sides, bounds, strict=True)
+        ]
+    return leaves

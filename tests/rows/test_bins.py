@@ -248,3 +248,9 @@ def test_of_many_rows_some_say_where_borders_are(monkeypatch):
     assert sizes.size == 100
     assert sizes.max() < 1600
     assert (bins.columns.kind == NUMERIC).all()
+
+
+def test_categories_have_no_order_that_a_sign_could_keep():
+    forest = small(input=fp.InputSpec(2), origin=fp.Origin("sklearn", "Model", monotone=(1, -1)))
+    matrix = forest.input.matrix(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert make_bins(forest, matrix, limits_of(["set", "either"])).columns.sign.tolist() == [0, -1]
