@@ -167,7 +167,8 @@ class SplitDescent:
         changed = 0
         sizes = [tree.left.size for tree in self._trees]
         for i in np.argsort(-np.array(sizes, np.int64), kind="stable").tolist():
-            changed += self._improve(i)
+            if self._forest.scale[i]:  # else it adds nothing, whatever it is
+                changed += self._improve(i)
         self.sweeps += 1
         return changed
 
