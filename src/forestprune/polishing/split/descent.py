@@ -240,7 +240,7 @@ class SplitDescent:
             bounded=tree.bounded,
         ).grow(new)
         found.append((grown, new))
-        if self._reforms and tree.n_leaves > 1:
+        if self._reforms and tree.n_leaves > 1 and _can_keep_to_bins(tree, allowed):
             reform = Reform(
                 self._finder, tree, leaf, asked, self._used, allowed.columns, self._price
             )
@@ -310,3 +310,10 @@ class SplitDescent:
         """Return what a tree adds to each row."""
         added: Floats = np.take(self._trees[i].value, self._leaf[i], axis=1)
         return added
+
+
+def _can_keep_to_bins(tree: BinnedTree, allowed: Allowed) -> bool:
+    """Tell whether all splits that bins come near to may be as these have them."""
+    near = ~tree.exact
+    askable = np.isin(tree.feature[near], allowed.columns) & (tree.border[near] > -2)
+    return bool(askable.all())
