@@ -118,11 +118,11 @@ def new_tree(
         old = int(order[v])
         column, node = int(tree.feature[old]), int(tree.node[old])
         categories = _left_categories(forest, node) if node >= 0 else None
-        if categories is not None:
-            sets[v] = categories
-        elif node >= 0:
+        if node >= 0:
             threshold[v] = forest.threshold[node]
             missing_left[v] = forest.missing_left[node] and limits.missing[column] > -2
+            if categories is not None:
+                sets[v] = categories
         elif tree.border[old] < 0:
             sets[v] = _new_set(bins, limits, column, tree.goes_left[old])
         else:
