@@ -112,11 +112,13 @@ def new_splits(forest: "Forest") -> NDArray[np.bool_]:
     return np.zeros(forest.n_nodes, np.bool_) if known is None else known
 
 
-def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLimits:
+def split_limits(
+    forest: "Forest", *, give_up_symmetry: bool = False, original: "Forest | None" = None
+) -> SplitLimits:
     """Return which new splits the library of `forest` can write.
 
     Of what a model tells by its splits alone, such as which columns hold categories, a pruned
-    forest may know less than the original.
+    forest may know less than the `original`.
     """
     if not give_up_symmetry and gains_by_symmetry(forest):
         raise UnsupportedModelError(
@@ -124,6 +126,14 @@ def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLi
             "symmetric trees; this model has such trees. Prune it with rule='subtree' first, which "
             "gives up symmetry, or keep its own splits."
         )
+    limits = _limits(forest)
+    if original is None:
+        return limits
+    return replace(_limits(original), columns=limits.columns)
+
+
+def _limits(forest: "Forest") -> SplitLimits:
+    """Return which new splits the library can write, as far as `forest` knows."""
     if forest.origin is None:
         return limits_of_rows(forest)
     module = registry.exporter_for(forest.origin.library)
@@ -191,7 +201,7 @@ def with_new_trees(
     keeps of a split besides may depend on what is known of others, of which the `original` forest
     may have more: see :mod:`forestprune.interop.sklearn_hist`.
     """
-    _check(forest, trees)
+    _check(forest, trees, original)
     bounds = forest.offsets.tolist()
     pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _NODE_ARRAYS}
     forest = replace(forest, node_extras={**forest.node_extras, NEW_SPLIT: new_splits(forest)})
@@ -251,9 +261,9 @@ def _as_written(forest: "Forest", tree: NewTree) -> tuple[NewTree, Mapping[str, 
 # What is asked of new trees
 
 
-def _check(forest: "Forest", trees: Mapping[int, NewTree]) -> None:
+def _check(forest: "Forest", trees: Mapping[int, NewTree], original: "Forest | None") -> None:
     """Raise InvalidForestError if the library of `forest` cannot write one of the splits."""
-    limits = split_limits(forest, give_up_symmetry=True)
+    limits = split_limits(forest, give_up_symmetry=True, original=original)
     for number, tree in trees.items():
         if not 0 <= number < forest.n_trees:
             raise InvalidForestError(

@@ -127,7 +127,8 @@ class SplitPolisher:
         """Return the descent over the splits of a forest."""
         rows, options = self._rows, self.options
         matrix = rows.kept_matrix
-        limits = split_limits(forest, give_up_symmetry=True)
+        original = rows.source.original
+        limits = split_limits(forest, give_up_symmetry=True, original=original)
         require_memory(forest, len(matrix))
         if self._bins is None or self._split_rows is None:
             self._bins = make_bins(forest, matrix, limits)
@@ -142,7 +143,7 @@ class SplitPolisher:
             rows.loss,
             shrinkage=shrinkage,
             max_depth=self._max_depth,
-            original=rows.source.original,
+            original=original,
             n_jobs=options.n_jobs,
         )
 
