@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.forest.cutting import with_roots_in_base
 from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import split_limits
 from forestprune.options import Options
@@ -57,7 +58,11 @@ class Grown:
     @classmethod
     def of(cls, original: Forest, point: Point) -> "Grown":
         """Return what a point leaves of a forest."""
-        return cls(forest_at(original, point), np.flatnonzero(point.depths))
+        forest = forest_at(original, point)
+        if point.forest is None and point.values is None:
+            # As trees are where values are refitted: what leaves add is drawn to that of roots.
+            forest = with_roots_in_base(forest)
+        return cls(forest, np.flatnonzero(point.depths))
 
     def compact(self) -> "Grown":
         """Return it without trees that are only a root."""
