@@ -10,13 +10,13 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loss_cases import LOSSES
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from strategies import N_FEATURES, NUMBERS, forests
 
 import forestprune as fp
 from forestprune import kernels
 from forestprune.forest.new_splits import split_limits
-from forestprune.loss import SquaredError
+from forestprune.loss import BrierScore, SquaredError
 from forestprune.polishing.split import descent as module
 from forestprune.polishing.split.convert import binned_trees
 from forestprune.polishing.split.descent import SplitDescent, SplitRows
@@ -209,3 +209,42 @@ def test_new_rows_go_where_bins_send_them():
         how = (tree.left, tree.feature, tree.goes_left, 0)
         kernels.reach_leaves(of_rows, np.arange(len(others), dtype=np.int32), *how, leaf)
         assert (tree.leaves[code] == leaf).all()
+
+
+def averaged(classes, seed, m=200):
+    """Return a pruned classifier that averages distributions, its rows, and their target."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 4)).round(1)
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=m), range(classes - 1))
+    y[:classes] = range(classes)
+    model = RandomForestClassifier(5, max_depth=4, random_state=seed).fit(X, y)
+    target = (y == np.arange(classes)[:, np.newaxis]).astype(float)
+    return model, X, y, target[1:] if classes == 2 else target
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@settings(max_examples=examples(12))
+@given(seed=st.integers(0, 1000), shrinkage=SHRINKAGES)
+def test_averages_stay_those_of_distributions(classes, seed, shrinkage):
+    model, X, y, target = averaged(classes, seed)
+    forest = fp.prune(model, X, y, max_nodes=60).forest
+    weight = some_weights(np.random.default_rng(seed), len(X))
+    loss = BrierScore()
+    with least_rows(3):
+        descent, _ = begun(forest, X, target, weight, loss, shrinkage)
+        # Leaves of the original may be surer than these rows allow; from then on none is.
+        descent.sweep()
+        before = descent.objective()
+        for _ in range(3):
+            descent.sweep()
+            assert descent.objective() <= before + 1e-9
+            before = descent.objective()
+            polished = check(descent, forest, X, target, weight, loss, shrinkage)
+            leaves = polished.n_trees * polished.scaled_value[polished.left < 0] + polished.base
+            assert (leaves >= -1e-9).all()
+            assert (leaves <= 1.0 + 1e-9).all()
+            if classes > 2:
+                np.testing.assert_allclose(leaves.sum(axis=1), 1.0)
+    shares = polished.predict(X).reshape(len(X), -1)
+    assert (shares >= -1e-9).all()
+    assert (shares <= 1.0 + 1e-9).all()
