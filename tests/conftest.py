@@ -20,7 +20,7 @@ if INTERPRETED:
             *("model_files", "new_splits", "objectives", "pipelines", "sklearn_hist", "xgboost"),
         )
     ]
-    collect_ignore += ["polish/test_subset.py", "solve/test_local_search.py"]
+    collect_ignore += ["polishing/test_subset.py", "solve/test_local_search.py"]
     collect_ignore += ["solve/test_subtree_rule.py"]
 
 settings.register_profile(

@@ -80,7 +80,16 @@ def test_every_way_to_say_how_small(call, asked):
 @pytest.mark.parametrize("held_out", [True, False])
 def test_a_given_alpha_and_its_report(call, tmp_path, held_out):
     pytest.importorskip("jinja2")
-    asked = ("--alpha", 0.5, "--polish", "split", "--report", tmp_path / "out.html", "--n-alphas", 8)
+    asked = (
+        "--alpha",
+        0.5,
+        "--polish",
+        "split",
+        "--report",
+        tmp_path / "out.html",
+        "--n-alphas",
+        8,
+    )
     args = call("prune", *asked, held_out=held_out)
     assert "only pruned" in succeeds(*args).stdout
     page = (tmp_path / "out.html").read_text()

@@ -134,6 +134,18 @@ def test_columns_of_categories_are_those_split_by_sets_or_known_to_have_some():
     assert split_limits(small(input=hashed)).max_category.tolist() == [3, 0]
 
 
+def test_a_pruned_forest_is_held_to_what_the_original_knows():
+    sets = {"category_set": [-1, -1, -1, 0, -1, -1, -1, -1], "set_offsets": [0, 1]}
+    original = small(**sets, set_words=np.array([2], np.uint32))
+    pruned = original.truncate(0)
+    assert not split_limits(pruned).categorical.any()
+    assert split_limits(pruned, original=original).categorical.tolist() == [False, True]
+    new = {0: stump(1, left=[3])}
+    assert with_new_trees(pruned, new, base=[0.0], original=original).n_nodes == 4
+    with pytest.raises(InvalidForestError, match="splits on column 1 must be sets"):
+        with_new_trees(pruned, {0: stump(1)}, base=[0.0], original=original)
+
+
 KNOWN = fp.InputSpec(2, ("a", "b"), categories=(("x", "y", "z"), None))
 
 

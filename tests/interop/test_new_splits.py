@@ -326,6 +326,53 @@ def test_models_with_new_splits_predict_as_the_forest(library, name, every, tmp_
             close(loaded.predict(rows), new.predict(rows), new)
 
 
+def kind_of(library, name):
+    """Return what a case's target is."""
+    kind = MAKERS[library][1][name][1].partition(" without")[0]
+    return "three" if "three" in kind else kind
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("library", "name"),
+    [case for case in CASES if case[1] not in ("ranker", "no longer symmetric")],
+)
+def test_polished_models_predict_as_the_forest(library, name, tmp_path):
+    model, X = MAKERS[library][0](name)
+    # CatBoost's rows have words where others have categories.
+    y = target(table() if hasattr(X, "iloc") else X, kind_of(library, name))
+    small = fp.polish(model, X, y, shrinkage=1.0)
+    forest = small.forest
+    assert small.n_nodes <= small.full.n_nodes
+    # A tree alone, or one of few rows, may have the best splits already.
+    few = name.startswith(("tree", "log link"))
+    assert few or forest.node_extras["new_split"].any()
+    native = small.to_native()
+    assert type(native) is type(model)
+    rows = probes(forest, X)
+    for table_ in (rows, strange(X, forest)):
+        same(native, forest, table_)
+    again = fp.Forest.from_model(native)
+    close(again.predict(rows), forest.predict(rows), forest)
+    small.save(tmp_path / "small.npz")
+    assert fp.PrunedForest.load(tmp_path / "small.npz").forest == forest
+    if forest.averages_distributions:
+        leaves = forest.n_trees * forest.scaled_value[forest.left < 0] + forest.base
+        assert (leaves >= -1e-12).all()
+        assert (leaves <= 1.0 + 1e-12).all()
+        if leaves.shape[1] > 1:
+            np.testing.assert_allclose(leaves.sum(axis=1), 1.0)
+
+
+def test_symmetric_models_keep_their_own_splits():
+    model, X = catboost_case("no longer symmetric")
+    with pytest.raises(UnsupportedModelError, match="symmetric"):
+        fp.polish(model, X, target(X, "y"))
+    small = fp.prune(model, X, target(X, "y"), rule="subtree", polish="split", max_nodes=20)
+    assert small.forest.node_extras["new_split"].any()
+    same(small.to_native(), small.forest, probes(small.forest, X))
+
+
 def changed(library, name, **how):
     """Return a case's model with new splits in all trees, the forest with them, and the rows."""
     model, X = MAKERS[library][0](name)

@@ -104,6 +104,17 @@ def take_trees(forest: "Forest", trees: NDArray[np.int64], output: int | None) -
     return _with(forest, state)
 
 
+def with_roots_in_base(forest: "Forest") -> "Forest":
+    """Return the same predictor with roots that add nothing: what they added joins the constant."""
+    everything = np.ones(forest.n_trees, np.bool_)
+    roots = forest.value[forest.offsets[:-1]]
+    return replace(
+        forest,
+        base=forest.base + sum_of_roots(forest, everything),
+        value=forest.value - roots[forest.tree_of_node],
+    )
+
+
 def sum_of_roots(forest: "Forest", trees: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return what the roots of some trees add to each output."""
     roots = forest.value[forest.offsets[:-1]][trees]

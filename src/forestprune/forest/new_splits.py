@@ -115,11 +115,13 @@ def new_splits(forest: "Forest") -> NDArray[np.bool_]:
     return known.astype(np.bool_) & (forest.left >= 0)
 
 
-def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLimits:
+def split_limits(
+    forest: "Forest", *, give_up_symmetry: bool = False, original: "Forest | None" = None
+) -> SplitLimits:
     """Return which new splits the library of `forest` can write.
 
     Of what a model tells by its splits alone, such as which columns hold categories, a pruned
-    forest may know less than the original.
+    forest may know less than the `original`.
     """
     if not give_up_symmetry and gains_by_symmetry(forest):
         raise UnsupportedModelError(
@@ -127,6 +129,14 @@ def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLi
             "symmetric trees; this model has such trees. Prune it with rule='subtree' first, which "
             "gives up symmetry, or keep its own splits."
         )
+    limits = _limits(forest)
+    if original is None:
+        return limits
+    return replace(_limits(original), columns=limits.columns)
+
+
+def _limits(forest: "Forest") -> SplitLimits:
+    """Return which new splits the library can write, as far as `forest` knows."""
     if forest.origin is None:
         return limits_of_rows(forest)
     module = registry.exporter_for(forest.origin.library)
@@ -137,6 +147,15 @@ def split_limits(forest: "Forest", *, give_up_symmetry: bool = False) -> SplitLi
         )
     limits: SplitLimits = module.split_limits(forest)
     return limits
+
+
+def as_compared(forest: "Forest", threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the library of `forest` makes of thresholds that are given it."""
+    module = None if forest.origin is None else registry.exporter_for(forest.origin.library)
+    if module is None or not hasattr(module, "as_compared"):
+        return threshold
+    compared: NDArray[np.float64] = module.as_compared(threshold)
+    return compared
 
 
 def limits_of_rows(forest: "Forest") -> SplitLimits:
@@ -185,7 +204,7 @@ def with_new_trees(
     keeps of a split besides may depend on what is known of others, of which the `original` forest
     may have more: see :mod:`forestprune.interop.sklearn_hist`.
     """
-    _check(forest, trees)
+    _check(forest, trees, original)
     bounds = forest.offsets.tolist()
     pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _NODE_ARRAYS}
     forest = replace(forest, node_extras={**forest.node_extras, NEW_SPLIT: new_splits(forest)})
@@ -232,8 +251,7 @@ def _as_written(forest: "Forest", tree: NewTree) -> tuple[NewTree, Mapping[str, 
     by_threshold[list(tree.left_categories)] = False
     module = None if forest.origin is None else registry.exporter_for(forest.origin.library)
     threshold = np.where(by_threshold, tree.threshold, 0.0)
-    if module is not None and hasattr(module, "as_compared"):
-        threshold[by_threshold] = module.as_compared(threshold[by_threshold])
+    threshold[by_threshold] = as_compared(forest, threshold[by_threshold])
     tree = replace(
         tree,
         feature=np.where(is_split, tree.feature, -1),
@@ -246,9 +264,9 @@ def _as_written(forest: "Forest", tree: NewTree) -> tuple[NewTree, Mapping[str, 
 # What is asked of new trees
 
 
-def _check(forest: "Forest", trees: Mapping[int, NewTree]) -> None:
+def _check(forest: "Forest", trees: Mapping[int, NewTree], original: "Forest | None") -> None:
     """Raise InvalidForestError if the library of `forest` cannot write one of the splits."""
-    limits = split_limits(forest, give_up_symmetry=True)
+    limits = split_limits(forest, give_up_symmetry=True, original=original)
     for number, tree in trees.items():
         if not 0 <= number < forest.n_trees:
             raise InvalidForestError(

@@ -176,7 +176,8 @@ class BinnedColumns(NamedTuple):
 
     first: NDArray[np.int64]  # (n_columns + 1,): column f has the bins first[f]..first[f + 1]
     kind: NDArray[np.int8]  # (n_columns,): NUMERIC, SETS or ONE_RIGHT
-    sign: NDArray[np.int8]  # (n_columns,): 1 or -1 if predictions must not fall, or rise
+    sign: NDArray[np.int8]  # (n_columns,): 1 or -1 if predictions must not fall, or rise;
+    # 0 of columns of categories
     missing: NDArray[np.int8]  # (n_columns,): where the last bin, of what is missing, goes: 1 left,
     # 0 right, -1 either way; -2 if there is no such bin
 

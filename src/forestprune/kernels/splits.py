@@ -65,8 +65,9 @@ def _scan(sums, total, start, stop, missing, to_left, price, sign, low, high, pa
         part[k] = sums[missing, k] if missing >= 0 and to_left else 0.0
     best, border, last = -np.inf, -1, -1
     for b in range(start, stop - 1):
-        # A border behind a bin without rows parts no others than the one before.
-        if sums[b, width - 1] > 0.0:
+        # A border behind a bin without rows parts no others than the one before; behind the first
+        # bin, it parts what is missing.
+        if sums[b, width - 1] > 0.0 or (b == start and part[width - 1] > 0.0):
             for k in range(width):
                 part[k] += sums[b, k]
             gain = _gain(total, part, price, sign, low, high)
@@ -88,7 +89,7 @@ def _scan_plainly(sums, total, start, stop, missing, to_left, price):
     most = weight - price.least_weight
     for b in range(start, stop - 1):
         here = sums[b, 1]
-        if here > 0.0:
+        if here > 0.0 or (b == start and lefts > 0.0):
             left += sums[b, 0]
             lefts += here
             if lefts > most:
@@ -123,7 +124,9 @@ def _search_sets(sums, total, start, stop, one_right, price, low, high, part, or
     for b in range(start, stop - (0 if one_right else 1)):
         if sums[b, width - 1] > 0.0:
             order[count] = b - start
-            key[count] = sums[b, 0] / (sums[b, width - 1] + price.shrinkage)
+            # Falls are convex in sums and weight, so the best set has the highest means, or the
+            # lowest, whatever the shrinkage.
+            key[count] = sums[b, 0] / (1.0 if price.linear else sums[b, width - 1])
             count += 1
     best, lefts = -np.inf, 0
     if one_right or width > 2:
@@ -162,11 +165,14 @@ def best_split(columns, about, sums, total, price, low, high, goes_left):
     """Return gain, column and border of the best split on some columns.
 
     `total` are the sums of all rows. Writes which bins go left into `goes_left`, (MOST_BINS,). The
-    border is -1 of a set of categories, and the column if nothing gains.
+    border is -1 of a set of categories, and the column if nothing gains; if `linear`, something may
+    also cost.
     """
     part = np.empty(total.size)
     order, key = np.empty(MOST_BINS, np.int64), np.empty(MOST_BINS)
-    best, column, border, to_left, lefts = 0.0, -1, -1, False, 0
+    # Of subtrees that stay below, one that is better than the present one may still cost.
+    best = -np.inf if price.linear else 0.0
+    column, border, to_left, lefts = -1, -1, False, 0
     chosen = np.empty(MOST_BINS, np.int64)
     alone = 0.0
     if not price.linear:
@@ -185,7 +191,7 @@ def best_split(columns, about, sums, total, price, low, high, goes_left):
                     continue  # the library sends it the other way
                 if not there and left and about.missing[f] != 1:
                     continue  # nobody asks where
-                if total.size == 2 and not low.size:
+                if total.size == 2 and not low.size and not sign:
                     gain, found = _scan_plainly(sums, total, start, numbers, missing, left, price)
                 else:
                     gain, found = _scan(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import FloatMatrix
-from forestprune.forest.new_splits import SplitLimits
+from forestprune.forest.new_splits import SplitLimits, as_compared
 from forestprune.kernels.records import NUMERIC, ONE_RIGHT, SETS, BinnedColumns
 from forestprune.system.threads import run_in_threads, split_range, thread_count
 
@@ -76,11 +76,13 @@ def make_bins(forest: Forest, matrix: FloatMatrix, limits: SplitLimits) -> Bins:
             counts.append(own.size + 1)
         else:
             own = _borders(some[:, column], threshold[split == column])
+            own = np.unique(as_compared(forest, own))
             counts.append(own.size + 1 + (limits.missing[column] > -2))
         borders.append(seal(own))
     kind = np.where(limits.categorical, ONE_RIGHT if limits.one_category else SETS, NUMERIC)
     missing = np.where(limits.categorical, -2, limits.missing)
     sign = forest.monotone if forest.monotone.size else np.zeros(forest.n_features)
+    sign = np.where(limits.categorical, 0, sign)  # categories have no order that could be kept
     return Bins(
         tuple(borders),
         BinnedColumns(
@@ -102,9 +104,10 @@ def _fill(bins: Bins, matrix: FloatMatrix, first: int, last: int, out: NDArray[n
             if bins.columns.missing[column] > -2:
                 found[np.isnan(x)] = absent
         else:
-            found = np.searchsorted(borders, x.astype(np.float64), side="left")
-            known = found < borders.size
-            known[known] = borders[found[known]] == np.trunc(x[known])
+            code = np.trunc(x.astype(np.float64))
+            found = np.searchsorted(borders, code, side="left")
+            known = (found < borders.size) & (x >= 0.0)
+            known[known] = borders[found[known]] == code[known]
             found[~known] = borders.size
         out[column] = found
 
@@ -115,11 +118,13 @@ def _borders(x: FloatMatrix, own: NDArray[np.float64]) -> NDArray[np.float64]:
     own = _evenly(np.unique(own), MOST_OWN)
     if values.size < 2:
         return own
-    # In the precision in which rows are compared, and never as far as the upper one.
+    # In the precision in which rows are compared, never as far as the upper one, and finite.
     precise: NDArray[Any] = values
     low, high = precise[:-1], precise[1:]
-    middle = np.float32(0.5) * low + np.float32(0.5) * high
-    middle = np.maximum(np.where(middle < high, middle, low), low).astype(np.float64)
+    with np.errstate(invalid="ignore", under="ignore"):
+        middle = np.float32(0.5) * low + np.float32(0.5) * high
+    middle = np.maximum(np.where(middle < high, middle, low), low)
+    middle = np.maximum(middle, np.finfo(precise.dtype).min).astype(np.float64)
     # Between two numbers one border will do: the forest's own, if it has one there.
     free = np.searchsorted(own, high, side="left") == np.searchsorted(own, low, side="left")
     room = MOST_BORDERS - own.size

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.forest.cutting import sum_of_roots
+from forestprune.forest.cutting import with_roots_in_base
 from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import split_limits
 from forestprune.options import Options
@@ -59,7 +59,11 @@ class Grown:
     @classmethod
     def of(cls, original: Forest, point: Point) -> "Grown":
         """Return what a point leaves of a forest."""
-        return cls(_centred(forest_at(original, point)), np.flatnonzero(point.depths))
+        forest = forest_at(original, point)
+        if point.forest is None and point.values is None:
+            # As trees are where values are refitted: what leaves add is drawn to that of roots.
+            forest = with_roots_in_base(forest)
+        return cls(forest, np.flatnonzero(point.depths))
 
     def compact(self) -> "Grown":
         """Return it without trees that are only a root."""
@@ -136,7 +140,8 @@ class SplitPolisher:
         """Return the descent over the splits of a forest."""
         rows, options = self._rows, self.options
         matrix = rows.kept_matrix
-        limits = split_limits(forest, give_up_symmetry=True)
+        original = rows.source.original
+        limits = split_limits(forest, give_up_symmetry=True, original=original)
         require_memory(forest, len(matrix))
         if self._bins is None or self._split_rows is None:
             self._bins = make_bins(forest, matrix, limits)
@@ -151,7 +156,7 @@ class SplitPolisher:
             rows.loss,
             shrinkage=shrinkage,
             max_depth=self._max_depth,
-            original=rows.source.original,
+            original=original,
             n_jobs=options.n_jobs,
         )
 
@@ -232,17 +237,6 @@ class SplitPolisher:
     def _shrinkages(self) -> Sequence[float]:
         given = self.options.shrinkage
         return FIRST_SHRINKAGES if given is None else self.options.shrinkages
-
-
-def _centred(forest: Forest) -> Forest:
-    """Return the same predictor, what its roots add being in the constant.
-
-    Values of leaves are drawn to 0, which must not draw predictions there; and leaves can be
-    distributions over classes only if the constant is one.
-    """
-    roots = forest.value[forest.offsets[:-1]]
-    base = forest.base + sum_of_roots(forest, np.ones(forest.n_trees, np.bool_))
-    return replace(forest, value=forest.value - roots[forest.tree_of_node], base=base)
 
 
 def wider_size(n_nodes: int) -> int:

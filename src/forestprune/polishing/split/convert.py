@@ -38,31 +38,41 @@ def binned_trees(forest: Forest, bins: Bins) -> list[BinnedTree]:
         if boxes is not None:
             tree.low[:], tree.high[:] = low[nodes].T, high[nodes].T
         for v in np.flatnonzero(tree.left >= 0).tolist():
-            tree.border[v], tree.goes_left[v] = _question(forest, first + v, bins)
+            tree.border[v], tree.goes_left[v], tree.exact[v] = _question(forest, first + v, bins)
             tree.node[v] = first + v
         trees.append(tree)
     return trees
 
 
-def _question(forest: Forest, node: int, bins: Bins) -> tuple[int, NDArray[np.bool_]]:
-    """Return what a node of a forest asks of bins, as far as these can tell: border, and bins."""
+def _question(forest: Forest, node: int, bins: Bins) -> tuple[int, NDArray[np.bool_], bool]:
+    """Return what a node of a forest asks of bins, as far as these can tell.
+
+    That is the border, which bins go left, and whether this is exactly what it asks.
+    """
     column = int(forest.feature[node])
     borders, absent = bins.borders[column], bins.count(column) - 1
+    kind = bins.columns.kind[column]
     goes_left = np.zeros(MOST_BINS, np.bool_)
     categories = _left_categories(forest, node)
+    if (categories is None) != (kind == NUMERIC):
+        return -2, goes_left, False
     if categories is not None:
         goes_left[: borders.size] = np.isin(borders, categories)
         # The last bin is of many categories; where one is asked for, of all but that one.
-        goes_left[absent] = bins.columns.kind[column] == ONE_RIGHT
-        return -1, goes_left
+        goes_left[absent] = kind == ONE_RIGHT
+        if kind == ONE_RIGHT:
+            exact = np.count_nonzero(~goes_left[:absent]) == 1
+            return -1 if exact else -2, goes_left, exact
+        known = bool(np.isin(categories, borders).all())
+        return -1, goes_left, known and not forest.missing_left[node]
     threshold = forest.threshold[node]
     place = min(int(np.searchsorted(borders, threshold)), borders.size - 1)
     if place > 0 and threshold - borders[place - 1] < borders[place] - threshold:
         place -= 1
     goes_left[: place + 1] = True
-    if bins.columns.kind[column] == NUMERIC and bins.columns.missing[column] > -2:
+    if bins.columns.missing[column] > -2:
         goes_left[absent] = forest.missing_left[node]
-    return place, goes_left
+    return place, goes_left, bool(borders[place] == threshold)
 
 
 def _left_categories(forest: Forest, node: int) -> tuple[int, ...] | None:
@@ -108,11 +118,11 @@ def new_tree(
         old = int(order[v])
         column, node = int(tree.feature[old]), int(tree.node[old])
         categories = _left_categories(forest, node) if node >= 0 else None
-        if categories is not None:
-            sets[v] = categories
-        elif node >= 0:
+        if node >= 0:
             threshold[v] = forest.threshold[node]
             missing_left[v] = forest.missing_left[node] and limits.missing[column] > -2
+            if categories is not None:
+                sets[v] = categories
         elif tree.border[old] < 0:
             sets[v] = _new_set(bins, limits, column, tree.goes_left[old])
         else:

@@ -133,6 +133,7 @@ class Reform:
                 self._leaf[self._part.rows[start:stop]] = v
                 self._order.move(v, start, stop)
                 continue
+            self._tree.keep_to_bins(v)  # for these say now where rows go
             column = self._finder.bins[self._tree.feature[v]]
             middle = self._part.part(column, self._tree.goes_left[v], start, stop)
             waiting += [(child, start, middle), (child + 1, middle, stop)]

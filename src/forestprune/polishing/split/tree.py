@@ -25,11 +25,14 @@ class BinnedTree:
     left, feature : int32 arrays of shape (n_nodes,)
         As a Forest has them: -1 at a leaf.
     border : int32 array of shape (n_nodes,)
-        Which border of its column a split has: -1 of a set of categories, and at a leaf.
+        Which border of its column a split has: -1 of a set of categories, and at a leaf; -2 if no
+        new split can ask for that, or for what comes near.
     goes_left : bool array of shape (n_nodes, MOST_BINS)
         Which bins go left.
     node : int64 array of shape (n_nodes,)
         The node of the forest whose split this is; -1 if the split is new.
+    exact : bool array of shape (n_nodes,)
+        Whether bins say exactly what the split asks; of those of a forest some come near only.
     gain : float64 array of shape (n_nodes,)
         What a new split gained when it was chosen.
     value : float64 array of shape (n_outputs, n_nodes)
@@ -43,6 +46,7 @@ class BinnedTree:
     border: NDArray[np.int32]
     goes_left: NDArray[np.bool_]
     node: NDArray[np.int64]
+    exact: NDArray[np.bool_]
     gain: Floats
     value: Floats
     low: Floats
@@ -58,6 +62,7 @@ class BinnedTree:
             border=np.full(n_nodes, -1, np.int32),
             goes_left=np.zeros((n_nodes, MOST_BINS), np.bool_),
             node=np.full(n_nodes, -1, np.int64),
+            exact=np.ones(n_nodes, np.bool_),
             gain=np.zeros(n_nodes),
             value=np.zeros((outputs, n_nodes)),
             low=np.full((outputs, ends), -np.inf),
@@ -80,7 +85,12 @@ class BinnedTree:
     def ask(self, node: int, column: int, border: int, goes_left: NDArray[np.bool_]) -> None:
         """Let a node have a new split."""
         self.feature[node], self.border[node], self.node[node] = column, border, -1
-        self.goes_left[node] = goes_left
+        self.goes_left[node], self.exact[node] = goes_left, True
+
+    def keep_to_bins(self, node: int) -> None:
+        """Let a split be a new one, as bins have it, unless that is what it asks already."""
+        if not self.exact[node]:
+            self.node[node], self.exact[node] = -1, True
 
     @property
     def bounded(self) -> bool:
