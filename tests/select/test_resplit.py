@@ -38,10 +38,9 @@ def r2(model, rows=X, y=Y):
     return r2_score(y, model.predict(rows))
 
 
-def shrinkage_of(small):
-    """Return the shrinkage by which the one model of a path with new splits was made."""
-    (made,) = [p.report["shrinkage"] for p in small.path.points if p.forest is not None]
-    return made
+def shrinkages_of(small):
+    """Return the shrinkages by which models with new splits were made."""
+    return {p.report["shrinkage"] for p in small.path.points if p.forest is not None}
 
 
 def is_new(model):
@@ -61,7 +60,8 @@ BUDGETS = {
 @pytest.mark.parametrize("name", BUDGETS)
 def test_budgets_are_kept(forest, name, validated):
     budget = BUDGETS[name]
-    small = fp.prune(forest, X, Y, polish="split", **budget, **(HELD_OUT if validated else {}))
+    choosing = HELD_OUT if validated else {"shrinkage": 30.0}
+    small = fp.prune(forest, X, Y, polish="split", **budget, **choosing)
     assert small.n_nodes <= budget.get("max_nodes", np.inf)
     assert small.n_trees <= budget.get("max_trees", np.inf)
     assert small.forest.max_depth <= budget.get("max_depth", np.inf)
@@ -74,14 +74,39 @@ def test_budgets_are_kept(forest, name, validated):
     np.testing.assert_allclose(small.to_native().predict(X), small.predict(X))
 
 
-def test_without_validation_rows_the_model_has_new_splits_of_the_default_strength(forest):
+def test_without_validation_rows_some_rows_choose_the_shrinkage(forest):
     small = fp.prune(forest, X, Y, max_nodes=60, polish="split")
     assert is_new(small)
-    assert shrinkage_of(small) == 150.0
+    (chosen,) = shrinkages_of(small)
+    # What is put aside says the same as validation rows that are those very rows.
+    order = np.random.default_rng(0).permutation(len(Y))
+    held = np.arange(len(Y)) % 4 == 3
+    some, others = np.sort(order[~held]), np.sort(order[held])
+    native = fp.prune(forest, X, Y, max_nodes=60).to_native()
+    parts = {"X_val": X[others], "y_val": Y[others]}
+    path = fp.polish(native, X[some], Y[some], **parts).path
+    scores = {
+        point.report["shrinkage"]: score
+        for point, score in zip(path.points, path.validation.scores, strict=True)
+        if point.forest is not None
+    }
+    assert len(scores) == 3
+    best = fp.polish(native, X, Y)
+    assert shrinkages_of(best) == {max(scores, key=scores.get)}
+    assert chosen in {6.0, 30.0, 150.0, 750.0}
+
+
+def test_a_shrinkage_that_is_given_is_taken_without_validation_rows(forest):
     mine = fp.prune(forest, X, Y, max_nodes=60, polish="split", shrinkage=10.0)
-    assert shrinkage_of(mine) == 10.0
+    assert is_new(mine)
+    assert shrinkages_of(mine) == {10.0}
     plain = fp.prune(forest, X, Y, max_nodes=60, shrinkage=10.0)
     assert r2(mine) > r2(plain)
+
+
+def test_few_rows_are_no_reason_for_new_splits(forest):
+    some = slice(79)
+    assert not is_new(fp.prune(forest, X[some], Y[some], max_nodes=60, polish="split"))
 
 
 def test_validation_rows_take_new_splits_only_if_they_are_better_for_sure(forest):
