@@ -13,6 +13,7 @@ from sklearn.ensemble import (
 from sklearn.metrics import r2_score
 
 import forestprune as fp
+from forestprune.select import resplit
 from forestprune.select.path import PruningPath
 from forestprune.select.preference import SURE
 
@@ -258,3 +259,17 @@ def test_a_tree_alone_gets_better_splits():
     model = GradientBoostingRegressor(n_estimators=1, learning_rate=1.0).fit(more, target)
     small = fp.polish(model, more, target, shrinkage=0.0)
     assert r2(small, more, target) >= r2(model, more, target)
+
+
+def test_what_new_splits_make_of_a_model_must_keep_to_the_budget_too(forest, monkeypatch):
+    """It may take more bytes than the model did, though it has no more nodes."""
+    asked = []
+
+    def keeps_to(source, budget, point):
+        asked.append((budget.max_bytes, point.forest is not None))
+        return point.forest is None
+
+    monkeypatch.setattr(resplit, "keeps_to", keeps_to)
+    small = fp.prune(forest, X, Y, max_bytes=20_000, polish="split")
+    assert asked == [(20_000, True)]
+    assert not is_new(small)
