@@ -270,6 +270,6 @@ def test_what_new_splits_make_of_a_model_must_keep_to_the_budget_too(forest, mon
         return point.forest is None
 
     monkeypatch.setattr(resplit, "keeps_to", keeps_to)
-    small = fp.prune(forest, X, Y, max_bytes=20_000, polish="split")
+    small = fp.prune(forest, X, Y, max_bytes=20_000, polish="split", shrinkage=30.0)
     assert asked == [(20_000, True)]
     assert not is_new(small)

@@ -71,14 +71,14 @@ class Growth:
         """Return the tree, and write into `leaf` which of its nodes rows are in."""
         if self._most > 1:
             root = self._nodes[0]
-            root.sums = self._finder.add_up(root.allowed.columns, self._part, 0, root.stop)
+            if self._may_split(root):
+                root.sums = self._finder.add_up(root.allowed.columns, self._part, 0, root.stop)
             self._look_at(0)
         while self._waiting and len(self._nodes) < self._most:
             _, v = heapq.heappop(self._waiting)
             self._split(v)
         for v, node in enumerate(self._nodes):
-            if node.sums is not None:
-                self._finder.release(node.sums)
+            self._forget(node)
             if self._tree.left[v] < 0:
                 leaf[self._part.rows[node.start : node.stop]] = v
         return self._tree.first(len(self._nodes))
@@ -88,16 +88,25 @@ class Growth:
         node = self._nodes[v]
         if node.sums is None:
             return
-        if self._max_depth is None or node.depth < self._max_depth:
-            total = self._part.total(node.start, node.stop)
-            ends = self._tree.ends(v)
-            found = self._finder.best(node.allowed.columns, node.sums, total, self._price, ends)
-            if found.column >= 0:
-                node.split = found
-                heapq.heappush(self._waiting, (-found.gain, v))
-                return
-        self._finder.release(node.sums)
-        node.sums = None
+        total, ends = self._part.total(node.start, node.stop), self._tree.ends(v)
+        found = self._finder.best(node.allowed.columns, node.sums, total, self._price, ends)
+        if found.column >= 0:
+            node.split = found
+            heapq.heappush(self._waiting, (-found.gain, v))
+        else:
+            self._forget(node)
+
+    def _forget(self, node: _Node) -> None:
+        """Let go of the sums of a node that is not split."""
+        if node.sums is not None:
+            self._finder.release(node.sums)
+            node.sums = None
+
+    def _may_split(self, node: _Node) -> bool:
+        """Tell whether a node is not too deep and has rows enough for two leaves."""
+        if self._max_depth is not None and node.depth >= self._max_depth:
+            return False
+        return self._part.may_part(node.start, node.stop, self._price.least_weight)
 
     def _split(self, v: int) -> None:
         """Give a node its best split, and look at its children unless they are the last."""
@@ -116,7 +125,9 @@ class Growth:
         if tree.bounded:
             self._bound(v, left, right)
         node.sums = None
-        if len(self._nodes) >= self._most:
+        full = len(self._nodes) >= self._most
+        splittable = [] if full else [each for each in (left, right) if self._may_split(each)]
+        if not splittable:
             finder.release(sums)
             return
         small, large = (
@@ -125,8 +136,11 @@ class Growth:
         columns = below.columns
         small.sums = finder.add_up(columns, part, small.start, small.stop)
         large.sums = finder.take_away(columns, small.sums, sums)
-        for place in (child, child + 1):
-            self._look_at(place)
+        for place, each in ((child, left), (child + 1, right)):
+            if each in splittable:
+                self._look_at(place)
+            else:
+                self._forget(each)
 
     def _bound(self, v: int, left: _Node, right: _Node) -> None:
         """Pass on the bounds of a node; on a column with a sign, with one between its children."""

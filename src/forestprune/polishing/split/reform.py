@@ -61,6 +61,8 @@ class Reform:
         self._settle(tree.leaves.tolist())
         for v in np.flatnonzero(tree.left >= 0)[::-1].tolist():
             start, stop = self._order.span(v)
+            if not self._part.may_part(start, stop, self._price.least_weight):
+                continue
             child = int(tree.left[v])
             above_leaves = tree.left[child] < 0 and tree.left[child + 1] < 0
             look = self._with_values if above_leaves else self._with_subtrees

@@ -66,6 +66,10 @@ class NodeRows:
         kernels.total_of_rows(self.sums[:, start:stop], self.weight[start:stop], total)
         return total
 
+    def may_part(self, start: int, stop: int, least_weight: float) -> bool:
+        """Tell whether rows start..stop weigh enough for two leaves, but for rounding."""
+        return float(self.weight[start:stop].sum()) >= 2.0 * least_weight * (1.0 - 1e-9)
+
 
 class LeafOrder:
     """Leaves from left to right: rows sorted by them stand together for each node.
