@@ -15,7 +15,7 @@ from strategies import N_FEATURES, NUMBERS, forests
 
 import forestprune as fp
 from forestprune import kernels
-from forestprune.forest.new_splits import split_limits
+from forestprune.forest.new_splits import new_splits, split_limits
 from forestprune.loss import BrierScore, SquaredError
 from forestprune.polishing.split import descent as module
 from forestprune.polishing.split.convert import binned_trees
@@ -188,6 +188,27 @@ def test_splits_between_borders_become_those_that_rows_are_sent_by(monkeypatch):
     polished = descent.forest()
     new = polished.node_extras["new_split"]
     assert 0 < new.sum() < (polished.left >= 0).sum()
+
+
+def test_values_alone_are_those_of_least_penalised_squares():
+    model, X, y = noisy(3)
+    forest = fp.Forest.from_model(model)
+    rest = (X, y[np.newaxis], None, SquaredError(), 5.0)
+    descent, _ = begun(forest, *rest, values_only=True)
+    assert descent.sweep() == 0
+    for _ in range(300):
+        descent.sweep()
+    refitted = check(descent, forest, *rest)
+    for name in ("left", "feature", "threshold", "missing_left"):
+        np.testing.assert_array_equal(getattr(refitted, name), getattr(forest, name))
+    assert not new_splits(refitted).any()
+    # All leaves at once: a column for each says which rows are in it, and one is the constant.
+    leaf = [codes == code for codes in fp.encode(forest, X).codes for code in np.unique(codes)]
+    columns = np.column_stack([np.ones(len(y)), *leaf])
+    equations = columns.T @ columns
+    equations[np.arange(1, len(equations)), np.arange(1, len(equations))] += 5.0
+    best = columns @ np.linalg.solve(equations, columns.T @ y)
+    np.testing.assert_allclose(refitted.predict(X), best, atol=1e-6)
 
 
 def test_new_rows_go_where_bins_send_them():

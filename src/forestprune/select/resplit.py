@@ -148,8 +148,8 @@ class _Polished:
     def _strength(self, point: Point, wider: Point | None) -> float | None:
         """Return which shrinkage does best on some rows if others choose the splits.
 
-        None if none does better than no new splits. Those have seen all of these rows, so doubt
-        speaks for them.
+        None if none does better than the model as it is, nor than its own splits with values that
+        are fitted anew. Both have seen all of these rows in part, so doubt speaks for them.
         """
         parts = _two_parts(self._rows)
         if parts is None:
@@ -157,8 +157,13 @@ class _Polished:
         some, others = parts
         polisher = SplitPolisher(some, self._options, self._max_depth)
         preference = Preference(others, None)
-        best = preference.among([point, *polisher.beside(point, wider, preference.score)])
-        return None if best is point else float(best.report["shrinkage"])
+        found = polisher.beside(point, wider, preference.score)
+        own = max(polisher.refitted(point, found), key=preference.score)
+        for careful in (own, point):
+            best = preference.among([careful, *found])
+            if best is not careful:
+                return float(best.report["shrinkage"])
+        return None
 
     def smallest(
         self,

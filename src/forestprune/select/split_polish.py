@@ -94,10 +94,16 @@ class SplitPolisher:
         self._variation = rows.problem(options.n_jobs).variation
 
     def polished(
-        self, begun: Grown, like: Point, shrinkage: float, sweeps: int = SWEEPS
+        self,
+        begun: Grown,
+        like: Point,
+        shrinkage: float,
+        sweeps: int = SWEEPS,
+        *,
+        values_only: bool = False,
     ) -> tuple[Grown, Point]:
-        """Return a model with its splits chosen anew; beside `like` on a path."""
-        descent = self._descent(begun.forest, shrinkage)
+        """Return a model with its splits chosen anew, or values only; beside `like` on a path."""
+        descent = self._descent(begun.forest, shrinkage, values_only=values_only)
         descent.descend(sweeps)
         grown = Grown(descent.forest(), begun.trees).compact()
         loss = 2.0 * descent.loss() / self._variation
@@ -136,7 +142,7 @@ class SplitPolisher:
         narrow = Grown.of(grown.forest, best)
         return Grown(narrow.forest, grown.trees[narrow.trees])
 
-    def _descent(self, forest: Forest, shrinkage: float) -> SplitDescent:
+    def _descent(self, forest: Forest, shrinkage: float, *, values_only: bool) -> SplitDescent:
         """Return the descent over the splits of a forest."""
         rows, options = self._rows, self.options
         matrix = rows.kept_matrix
@@ -157,6 +163,7 @@ class SplitPolisher:
             shrinkage=shrinkage,
             max_depth=self._max_depth,
             original=original,
+            values_only=values_only,
             n_jobs=options.n_jobs,
         )
 
@@ -208,6 +215,12 @@ class SplitPolisher:
             best = found[0] if score is None else max(found, key=score)
             found.append(self._made_of(wider, point, best.report["shrinkage"]))
         return found
+
+    def refitted(self, point: Point, like: Sequence[Point]) -> list[Point]:
+        """Return a model with its own splits, its values fitted anew as those of other models."""
+        begun = Grown.of(self._rows.source.forest, point)
+        shrinkages = sorted({float(each.report["shrinkage"]) for each in like})
+        return [self.polished(begun, point, s, values_only=True)[1] for s in shrinkages]
 
     def _made_of(self, wider: Point, point: Point, shrinkage: float) -> Point:
         """Return a model of the size of `point`, made of a wider one."""

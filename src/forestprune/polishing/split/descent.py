@@ -86,6 +86,8 @@ class SplitDescent:
         Trees that are grown are no deeper than this, or than they were.
     original : Forest or None
         What the forest was pruned from.
+    values_only : bool
+        Whether splits stay as they are.
     n_jobs : int or None
 
     Attributes
@@ -106,9 +108,10 @@ class SplitDescent:
         shrinkage: float,
         max_depth: int | None = None,
         original: Forest | None = None,
+        values_only: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self._original = original
+        self._original, self._values_only = original, values_only
         self._forest, self._bins, self._limits = forest, bins, limits
         self._rows, self._loss, self._max_depth = rows, loss, max_depth
         curvature = loss.curvature(rows.target, rows.weight)
@@ -203,7 +206,9 @@ class SplitDescent:
         asked = self._asked(i)
         present = self._trees[i].copy()
         forms = [_Form(self._values.settle(present, self._leaf[i], asked), present, self._leaf[i])]
-        if self._rests[i]:
+        if self._values_only:
+            pass
+        elif self._rests[i]:
             self._rests[i] -= 1
         else:
             forms += self._others(i, asked)
