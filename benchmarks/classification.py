@@ -6,18 +6,17 @@ For each classification data set, of two to 18 classes: 60 % of the rows train, 
 validate, 2,000 at most, and others test, 10,000 at most (seed 0, by class); categories one-hot,
 missing values 0; classes of fewer than ten rows are left out. The originals: XGBoost, 100 rounds of
 depth 6; LightGBM, 200 rounds of 31 leaves; a random forest of scikit-learn, 100 trees of depth 15;
-all else as the libraries have it. They are pruned with the training rows. What a user would do
+all else as the libraries have it. They are pruned with the training rows: to each budget of nodes,
+with new splits and with their own, by one call of `prune` (`--models xgb-split lgb-split rf-split`),
+and by the paper's competitors (`--models xgb lgb rf`). What a user would do
 instead: train a small LightGBM, XGBoost or random forest on the same rows, many settings of each.
 Global refinement is left out of several classes and of more than 15,000 nodes, and L1 over trees of
 boosting for several classes: they take minutes there.
 
 Every candidate is a point: nodes, then log-loss and balanced accuracy on validation and test rows.
 Choices look at validation rows only. Points are kept in results/points/classes, so that a run that
-was stopped goes on; `classification_report.py` makes tables and the figure of them.
-
-`--models xgb-split lgb-split rf-split` are the same originals, pruned to each budget with and
-without new splits by one call of `prune` with `polish="split"`; `split_report.py` makes tables of
-these.
+was stopped goes on; `classification_report.py` makes tables and the figure of them, and
+`split_report.py` of new splits beside those of all benchmarks.
 """
 
 import argparse
@@ -42,7 +41,6 @@ HERE = Path(__file__).parent
 POINTS = HERE / "results" / "points" / "classes"
 MOST = {"train": 4000, "validate": 2000, "test": 10_000}
 FEWEST = 10
-SHRINKAGES = (10.0, 100.0, 1000.0)
 MOST_NODES = 5000
 """The largest budget of the report."""
 MOST_REFINED = 15_000
@@ -116,8 +114,6 @@ def methods(split, model):
     """Yield the name of every method, and a function that returns its path."""
     forest, rows = fp.Forest.from_model(model), (model, split.X, split.y)
     held_out = {"X_val": split.X_val, "y_val": split.y_val, "n_jobs": 1}
-    ours = held_out | {"shrinkage": SHRINKAGES, "max_nodes": MOST_NODES}
-    yield "refitted subtrees", lambda: fp.prune(*rows, **ours).path
     layers = held_out | {"rule": "layer", "local_search": False, "max_nodes": MOST_NODES}
     yield "layers", lambda: fp.prune(*rows, **layers).path
     yield "fewer trees", lambda: fp.baselines.fewer_trees(*rows)
