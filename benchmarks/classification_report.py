@@ -13,6 +13,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from new_splits import SPLIT, WITH, WITHOUT
 
 RESULTS = Path(__file__).parent / "results"
 POINTS = RESULTS / "points" / "classes"
@@ -22,9 +23,10 @@ ORIGINALS = {
     "lgb": "LightGBM, 200 rounds of 31 leaves",
     "rf": "Random forest, 100 trees of depth 15",
 }
-OURS, DIRECT = "refitted subtrees", "trained directly"
+OURS, NEW, DIRECT = "refitted subtrees", "with new splits", "trained directly"
 COLOURS = {
     OURS: "#c0392b",
+    NEW: "#8e44ad",
     DIRECT: "#222222",
     "layers": "#c9a227",
     "global refinement": "#7fb3d5",
@@ -40,6 +42,11 @@ def chosen(points, budget):
     return None if within.empty else within.loc[within.val.idxmin()]
 
 
+def returned(points, budget):
+    """Return what one call of `prune` returned for a budget."""
+    return points[points.detail == budget].iloc[0]
+
+
 def collect():
     """Return one line for each data set, original, method and budget."""
     rows = []
@@ -47,16 +54,21 @@ def collect():
         name = file.name.removesuffix("-direct.csv.gz")
         direct = pd.read_csv(file)
         for kind in ORIGINALS:
-            own = POINTS / f"{name}-{kind}.csv.gz"
-            if not own.exists():
+            ours = POINTS / f"{name}-{kind}{SPLIT}.csv.gz"
+            if not ours.exists():
                 continue
-            points = pd.read_csv(own)
+            points = pd.read_csv(ours)
             full = points[points.method == "full"].iloc[0]
-            groups = dict(list(points[points.method != "full"].groupby("method", sort=False)))
+            groups = {OURS: points[points.method == WITHOUT], NEW: points[points.method == WITH]}
+            others = POINTS / f"{name}-{kind}.csv.gz"
+            if others.exists():
+                rest = pd.read_csv(others)
+                groups |= dict(list(rest[rest.method != "full"].groupby("method", sort=False)))
             groups[DIRECT] = direct
             for method, group in groups.items():
+                choose = returned if method in (OURS, NEW) else chosen
                 for budget in BUDGETS:
-                    point = chosen(group, budget)
+                    point = choose(group, budget)
                     if point is None:
                         continue
                     rows.append(
@@ -82,17 +94,18 @@ def collect():
 
 def wins(found):
     """Return Markdown lines: how often pruning has the lower log-loss than training directly."""
-    lines = ["| | " + " | ".join(f"{b:,}" for b in BUDGETS) + " | all | pairs |"]
-    lines.append("|---" * (len(BUDGETS) + 3) + "|")
+    lines = ["| | | " + " | ".join(f"{b:,}" for b in BUDGETS) + " | all | pairs |"]
+    lines.append("|---" * (len(BUDGETS) + 4) + "|")
     for kind, name in ORIGINALS.items():
         part = found[found.original == kind].pivot_table(
             index=["data", "budget"], columns="method", values="log_loss"
         )
-        both = part[[OURS, DIRECT]].dropna()
-        won = both[OURS] < both[DIRECT]
-        by = won.groupby("budget").mean()
-        cells = [f"{by[b]:.2f}" for b in BUDGETS]
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {won.mean():.2f} | {won.size} |")
+        for method in (OURS, NEW):
+            both = part[[method, DIRECT]].dropna()
+            won = both[method] < both[DIRECT]
+            by = won.groupby("budget").mean()
+            cells = " | ".join(f"{by[b]:.2f}" for b in BUDGETS)
+            lines.append(f"| {name} | {method} | {cells} | {won.mean():.2f} | {won.size} |")
     return [*lines, ""]
 
 
@@ -121,7 +134,7 @@ def medians(found, column, digits):
 
 
 def each_set(found):
-    """Return Markdown lines: every data set, pruned and trained directly."""
+    """Return Markdown lines: every data set, pruned in both ways and trained directly."""
     lines = []
     for kind, name in ORIGINALS.items():
         lines += [f"### {name}", ""]
@@ -129,7 +142,7 @@ def each_set(found):
         lines[-1] += " | ".join(f"{b:,}" for b in BUDGETS) + " |"
         lines += ["|---" * (len(BUDGETS) + 4) + "|"]
         for data, rows in found[found.original == kind].groupby("data"):
-            for method in (OURS, DIRECT):
+            for method in (OURS, NEW, DIRECT):
                 mine = rows[rows.method == method].set_index("budget").log_loss
                 cells = [f"{mine[b]:.4f}" if b in mine.index else "-" for b in BUDGETS]
                 first = rows.iloc[0]
@@ -155,9 +168,9 @@ def figure(found):
                 label=method,
                 marker="o",
                 markersize=4,
-                linewidth=2.8 if method == OURS else 1.6,
+                linewidth=2.8 if method in (OURS, NEW) else 1.6,
                 linestyle="--" if method == DIRECT else "-",
-                zorder=3 if method == OURS else 2,
+                zorder=3 if method in (OURS, NEW) else 2,
             )
         axis.axhline(1.0, color="#bbbbbb", linewidth=1, zorder=1)
         axis.set_title(name, loc="left", fontsize=11)
