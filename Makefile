@@ -45,12 +45,19 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/subtree_timing.py
 	$(BIN)/python benchmarks/interop.py
 	$(BIN)/python benchmarks/boosted_timing.py
+	$(BIN)/python benchmarks/split_timing.py
+	$(BIN)/python benchmarks/loss_timing.py
 	$(BIN)/python benchmarks/one_row.py
 
-# About an hour on two cores; needs the data sets. What was done is kept, so it can be stopped.
+# Some hours on two cores; needs the data sets. What was done is kept, so it can be stopped.
 frontier: .venv/.bench
 	$(BIN)/python benchmarks/frontier.py
 	$(BIN)/python benchmarks/frontier_report.py
+	$(BIN)/python benchmarks/classification.py
+	$(BIN)/python benchmarks/classification_report.py
+	$(BIN)/python benchmarks/split_report.py
+	$(BIN)/python benchmarks/losses.py
+	$(BIN)/python benchmarks/lop.py
 
 # The paper's experiments. MODE=full takes about three hours on two cores and needs the data sets;
 # what was done is kept, so it can be stopped.

@@ -16,6 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from new_splits import SPLIT, WITH
 
 RESULTS = Path(__file__).parent / "results"
 BUDGETS = (50, 100, 500, 1000, 5000)
@@ -27,6 +28,7 @@ COLOURS = {
     "subtree": "#7fb3d5",
     "subtree + leaf": "#1f6f9f",
     "subtree + refit": "#c0392b",
+    WITH: "#8e44ad",
     "trained directly": "#222222",
 }
 
@@ -37,6 +39,10 @@ def candidates(name, kind):
     full = points[points.method == "full"].iloc[0]
     direct = pd.read_csv(RESULTS / "points" / f"{name}-direct.csv.gz")
     groups = dict(list(points[points.method != "full"].groupby("method", sort=False)))
+    new = RESULTS / "points" / f"{name}-{kind}{SPLIT}.csv.gz"
+    if new.exists():
+        found = pd.read_csv(new)
+        groups[WITH] = found[found.method == WITH]
     groups["trained directly"] = direct
     return full, {method: Curve(group) for method, group in groups.items()}
 
@@ -195,8 +201,10 @@ def each_set(summary):
         ]
         part = summary[summary.original == kind]
         for data, rows in part.groupby("data", sort=True):
-            for method in ("layer + ridge", "subtree + refit", "trained directly"):
+            for method in ("layer + ridge", "subtree + refit", WITH, "trained directly"):
                 mine = rows[rows.method == method]
+                if mine.empty:
+                    continue
                 errors = [f"{mine[mine.budget == b].test.iloc[0]:.4f}" for b in BUDGETS]
                 nodes = [number(mine[mine.within == t].nodes.iloc[0]) for t in TOLERANCES]
                 head = f"| {data} | {mine.full_nodes.iloc[0]:,.0f} | {mine.full_test.iloc[0]:.4f} "
