@@ -4,9 +4,10 @@
 
 For each regression data set: 60 % of the rows train, 20 % validate, 20 % test (seed 0); categories
 one-hot, missing values 0, the target standardised by the training rows; of sets with more rows,
-20,000 drawn at random. The originals are a random forest (100 trees, depth 20, sqrt features) and
-boosting (250 trees, depth 5, subsample 0.25), both of scikit-learn; and 500 trees of XGBoost (depth
-6) and of LightGBM (31 leaves), with a rate of 0.05 and 0.8 of the rows for each tree. They are
+20,000, or as many as `--rows` says, drawn at random. The originals are a random forest (100 trees,
+depth 20, sqrt features) and boosting (250 trees, depth 5, subsample 0.25), both of scikit-learn;
+and 500 trees of XGBoost (depth 6) and of LightGBM (31 leaves), with a rate of 0.05 and 0.8 of the
+rows for each tree. They are
 pruned with the training rows. What a user would do instead: train a small model of LightGBM,
 XGBoost or scikit-learn on the training rows, many settings of each.
 
@@ -58,12 +59,12 @@ METHODS = {
 class Split:
     """One data set, in three parts."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, rows=MOST_ROWS):
         about = pd.read_csv(folder / "datasets.csv").set_index("name").loc[name]
         categories = str(about.categorical_columns).split(";") if about.n_categorical else []
         frame = pd.read_csv(folder / f"{name}.csv.gz", dtype=dict.fromkeys(categories, str))
-        if len(frame) > MOST_ROWS:
-            frame = frame.sample(MOST_ROWS, random_state=0)
+        if len(frame) > rows:
+            frame = frame.sample(rows, random_state=0)
         y = frame.pop("target").to_numpy(dtype=float)
         X = pd.get_dummies(frame, columns=categories).fillna(0).to_numpy(dtype=float)
         X, self.X_test, y, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
@@ -190,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--rows", type=int, default=MOST_ROWS)
     kinds = ["rf", "gb", "xgb", "lgb"]
     parser.add_argument(
         "--models", nargs="+", default=[*kinds, "direct", *(kind + SPLIT for kind in kinds)]
@@ -205,7 +207,7 @@ def main() -> None:
         missing = [m for m in options.models if not (points / f"{name}-{m}.csv.gz").exists()]
         if not missing:
             continue
-        split = Split(options.data, name)
+        split = Split(options.data, name, options.rows)
         for kind in missing:
             begun = time.perf_counter()
             print(f"{name} ({len(split.y):,} training rows), {kind}", flush=True)

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from new_trees import stump
+from sklearn.ensemble import ExtraTreesRegressor
 from small_forests import small
 from strategies import N_FEATURES, NUMBERS, forests, rows
 
 import forestprune as fp
-from forestprune.forest.new_splits import SplitLimits, split_limits, with_new_trees
+from forestprune.forest.new_splits import EITHER, SplitLimits, split_limits, with_new_trees
 from forestprune.kernels.records import MOST_BINS, NUMERIC
 from forestprune.rows import bins as module
 from forestprune.rows.bins import make_bins
@@ -254,3 +255,15 @@ def test_categories_have_no_order_that_a_sign_could_keep():
     forest = small(input=fp.InputSpec(2), origin=fp.Origin("sklearn", "Model", monotone=(1, -1)))
     matrix = forest.input.matrix(np.array([[0.0, 1.0], [1.0, 0.0]]))
     assert make_bins(forest, matrix, limits_of(["set", "either"])).columns.sign.tolist() == [0, -1]
+
+
+def test_many_columns_have_fewer_borders_each():
+    x = np.random.default_rng(0).random((2000, 400))
+    y = x[:, 0] + 0.1 * np.random.default_rng(1).random(2000)
+    model = ExtraTreesRegressor(40, max_depth=3, random_state=0).fit(x[:, :400], y)
+    forest = fp.Forest.from_model(model)
+    bins = make_bins(forest, forest.input.matrix(x), limits_of([EITHER] * 400))
+    for column in range(400):
+        own = np.unique(forest.threshold[(forest.left >= 0) & (forest.feature == column)])
+        assert np.isin(own, bins.borders[column]).all()
+        assert bins.borders[column].size == max(module.MOST_IN_ALL // 400, own.size)

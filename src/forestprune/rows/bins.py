@@ -1,8 +1,9 @@
 """Columns in bins: what new splits are chosen by.
 
 A column of numbers has up to 254 borders: thresholds that the forest has on it, as far as there is
-room, and others between the numbers of the rows, so that about as many rows are in each bin. What
-is missing has a bin of its own behind them. A column of categories has a bin for each of the most
+room, and others between the numbers of the rows, so that about as many rows are in each bin. Where
+there are many columns each has fewer of these, for all bins are looked at for each node. What is
+missing has a bin of its own behind them. A column of categories has a bin for each of the most
 frequent ones, and behind them one for all others, seen or not, and for what is missing.
 """
 
@@ -22,6 +23,9 @@ from forestprune.system.threads import run_in_threads, split_range, thread_count
 MOST_BORDERS = 254
 MOST_OWN = 200
 """How many thresholds of the forest itself are borders at most."""
+
+MOST_IN_ALL, FEWEST = 20_000, 30
+"""So many bins of all columns are looked at for each node, unless columns would have fewer."""
 
 MOST_ROWS = 100_000
 """Of more rows so many, evenly spread, say where borders are."""
@@ -67,6 +71,8 @@ def make_bins(forest: Forest, matrix: FloatMatrix, limits: SplitLimits) -> Bins:
     if forest.category_set.size:
         numeric &= forest.category_set < 0
     split, threshold = forest.feature[numeric], forest.threshold[numeric]
+    numbers = max(int(np.count_nonzero(~limits.categorical)), 1)
+    most = min(MOST_BORDERS, max(MOST_IN_ALL // numbers, FEWEST))
     borders, counts = [], []
     for column in range(forest.n_features):
         if limits.categorical[column]:
@@ -75,7 +81,7 @@ def make_bins(forest: Forest, matrix: FloatMatrix, limits: SplitLimits) -> Bins:
             own = _frequent_codes(some[:, column], count)
             counts.append(own.size + 1)
         else:
-            own = _borders(some[:, column], threshold[split == column])
+            own = _borders(some[:, column], threshold[split == column], most)
             own = np.unique(as_compared(forest, own))
             counts.append(own.size + 1 + (limits.missing[column] > -2))
         borders.append(seal(own))
@@ -112,8 +118,11 @@ def _fill(bins: Bins, matrix: FloatMatrix, first: int, last: int, out: NDArray[n
         out[column] = found
 
 
-def _borders(x: FloatMatrix, own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the borders of a column of numbers, given the forest's own thresholds on it."""
+def _borders(x: FloatMatrix, own: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Return the borders of a column of numbers, the forest's own thresholds on it among them.
+
+    There are not more than `most`, unless the forest has more.
+    """
     values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
     own = _evenly(np.unique(own), MOST_OWN)
     if values.size < 2:
@@ -127,7 +136,7 @@ def _borders(x: FloatMatrix, own: NDArray[np.float64]) -> NDArray[np.float64]:
     middle = np.maximum(middle, np.finfo(precise.dtype).min).astype(np.float64)
     # Between two numbers one border will do: the forest's own, if it has one there.
     free = np.searchsorted(own, high, side="left") == np.searchsorted(own, low, side="left")
-    room = MOST_BORDERS - own.size
+    room = max(most - own.size, 0)
     if np.count_nonzero(free) > room:
         # Those that come closest to equally many rows in each bin.
         below = np.cumsum(counts)[:-1]
