@@ -13,7 +13,7 @@ from small_forests import small
 from strategies import N_FEATURES, NUMBERS, forests, rows
 
 import forestprune as fp
-from forestprune.forest.new_splits import EITHER, SplitLimits, split_limits, with_new_trees
+from forestprune.forest.new_splits import SplitLimits, split_limits, with_new_trees
 from forestprune.kernels.records import MOST_BINS, NUMERIC
 from forestprune.rows import bins as module
 from forestprune.rows.bins import make_bins
@@ -262,7 +262,7 @@ def test_many_columns_have_fewer_borders_each():
     y = x[:, 0] + 0.1 * np.random.default_rng(1).random(2000)
     model = ExtraTreesRegressor(40, max_depth=3, random_state=0).fit(x[:, :400], y)
     forest = fp.Forest.from_model(model)
-    bins = make_bins(forest, forest.input.matrix(x), limits_of([EITHER] * 400))
+    bins = make_bins(forest, forest.input.matrix(x), limits_of(["none"] * 400))
     for column in range(400):
         own = np.unique(forest.threshold[(forest.left >= 0) & (forest.feature == column)])
         assert np.isin(own, bins.borders[column]).all()
