@@ -30,7 +30,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
-from new_splits import SPLIT, with_and_without
+from new_splits import BUDGETS, SPLIT, with_and_without
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -186,6 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--budgets", nargs="+", type=int, default=BUDGETS)
     kinds = ["xgb", "lgb", "rf"]
     parser.add_argument(
         "--models", nargs="+", default=[*kinds, "direct", *(kind + SPLIT for kind in kinds)]
@@ -213,9 +214,8 @@ def main() -> None:
                 nodes = fp.Forest.from_model(model).n_nodes
                 rows = [("full", fitted, nodes, *split.figures(model.predict_proba))]
                 if kind.endswith(SPLIT):
-                    rows += with_and_without(
-                        split, model, split.figures, fp.PrunedForest.predict_proba
-                    )
+                    how = (split.figures, fp.PrunedForest.predict_proba, options.budgets)
+                    rows += with_and_without(split, model, *how)
                 else:
                     rows += pruned(split, model)
             frame = pd.DataFrame(rows, columns=["method", "detail", *COLUMNS])

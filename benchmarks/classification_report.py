@@ -43,8 +43,9 @@ def chosen(points, budget):
 
 
 def returned(points, budget):
-    """Return what one call of `prune` returned for a budget."""
-    return points[points.detail == budget].iloc[0]
+    """Return what one call of `prune` returned for a budget; None if there was none."""
+    found = points[points.detail == budget]
+    return None if found.empty else found.iloc[0]
 
 
 def collect():

@@ -28,7 +28,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
-from new_splits import SPLIT, with_and_without
+from new_splits import BUDGETS, SPLIT, with_and_without
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -191,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--budgets", nargs="+", type=int, default=BUDGETS)
     parser.add_argument("--rows", type=int, default=MOST_ROWS)
     kinds = ["rf", "gb", "xgb", "lgb"]
     parser.add_argument(
@@ -219,7 +220,8 @@ def main() -> None:
                 nodes = fp.Forest.from_model(model).n_nodes
                 rows = [("full", fitted, nodes, *split.errors(model.predict))]
                 if kind.endswith(SPLIT):
-                    rows += with_and_without(split, model, split.errors, fp.PrunedForest.predict)
+                    how = (split.errors, fp.PrunedForest.predict, options.budgets)
+                    rows += with_and_without(split, model, *how)
                 else:
                     rows += pruned(split, model)
             frame = pd.DataFrame(rows, columns=["method", "detail", "nodes", "val", "test"])

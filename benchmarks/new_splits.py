@@ -14,7 +14,7 @@ BUDGETS = (50, 100, 500, 1000, 5000)
 WITH, WITHOUT = "with new splits", "its own splits"
 
 
-def with_and_without(split, model, figures, predict):
+def with_and_without(split, model, figures, predict, budgets=BUDGETS):
     """Return rows of (method, budget, nodes, *figures), two for each budget.
 
     Both are of one call with `polish="split"`: what it returns, and of the models with splits of
@@ -22,7 +22,7 @@ def with_and_without(split, model, figures, predict):
     function of rows: what `predict` makes of them and a model.
     """
     rows = []
-    for budget in BUDGETS:
+    for budget in budgets:
         begun = time.perf_counter()
         small = fp.prune(
             model,

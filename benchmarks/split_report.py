@@ -55,6 +55,8 @@ def collect(folder):
                 full = own[own.method == "full"].iloc[0]
                 for budget in BUDGETS:
                     found = own[own.detail == budget].set_index("method")
+                    if found.empty:
+                        continue
                     rows.append(
                         {
                             "task": task,
@@ -153,6 +155,8 @@ def each_set(found):
                     "-" if np.isnan(error) else f"{error:.4f}"
                     for error in by.loc[b, ["without", "with", "direct"]].astype(float)
                 )
+                if b in by.index
+                else ""
                 for b in BUDGETS
             ]
             head = f"| {data} | {first.rows:,} | {first.full:.4f} | "
