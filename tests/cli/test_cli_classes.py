@@ -202,6 +202,13 @@ def test_a_model_of_counts_has_errors_in_their_units(tmp_path):
     assert "r_squared" not in document["full"]
 
 
+def test_rows_of_one_class_cannot_choose(tmp_path):
+    _, others = made(LABELS["words"], tmp_path)
+    others[others["kind"] == "yes"].to_csv(tmp_path / "others.csv", index=False)
+    match = "do not differ .*: all have 'yes'.* or leave --validation out"
+    fails(tmp_path, *command(tmp_path, "prune"), match=match)
+
+
 def test_what_does_worse_than_a_constant_is_doubted(tmp_path):
     made(LABELS["truth"], tmp_path)
     for name in ("rows.csv", "others.csv"):
@@ -209,5 +216,6 @@ def test_what_does_worse_than_a_constant_is_doubted(tmp_path):
         table.assign(kind=~table["kind"]).to_csv(tmp_path / name, index=False)
     result = succeeds(*command(tmp_path, "prune"), "--max-nodes", 20)
     assert "worse than a constant on the rows held out (D squared -" in result.stderr
+    assert "with classes numbered as they were then?" in result.stderr
     scored = succeeds(*command(tmp_path, "path"), "--scoring", "accuracy")
     assert "worse than a constant on the rows held out (D squared -" in scored.stderr
