@@ -171,6 +171,17 @@ def test_inspect_speaks_of_classes(tmp_path):
     assert f"# 'no, never'\n{to_formula(forest, output=1)}" in succeeds(*command, "formula").stdout
 
 
+@pytest.mark.parametrize(
+    ("weights", "told", "line"),
+    [("balanced", "balanced", "balanced"), ({False: 1, True: 7.5}, [1.0, 7.5], "1, 7.5")],
+)
+def test_weights_of_classes_are_inspected(weights, told, line, tmp_path):
+    made(LABELS["truth"], tmp_path, RandomForestClassifier(3, max_depth=2, class_weight=weights))
+    args = ["inspect", tmp_path / "model.joblib", "--trust"]
+    assert json.loads(succeeds(*args, "--json").stdout)["class_weights"] == told
+    assert re.search(rf"class weights +{line} *\n", succeeds(*args).stdout)
+
+
 def test_averages_of_distributions_are_inspected(tmp_path):
     model = RandomForestClassifier(3, max_depth=2, random_state=0)
     made(LABELS["truth"], tmp_path, model)
