@@ -171,6 +171,17 @@ def test_inspect_speaks_of_classes(tmp_path):
     assert f"# 'no, never'\n{to_formula(forest, output=1)}" in succeeds(*command, "formula").stdout
 
 
+@pytest.mark.parametrize(
+    ("weights", "told", "line"),
+    [("balanced", "balanced", "balanced"), ({False: 1, True: 7.5}, [1.0, 7.5], "1, 7.5")],
+)
+def test_weights_of_classes_are_inspected(weights, told, line, tmp_path):
+    made(LABELS["truth"], tmp_path, RandomForestClassifier(3, max_depth=2, class_weight=weights))
+    args = ["inspect", tmp_path / "model.joblib", "--trust"]
+    assert json.loads(succeeds(*args, "--json").stdout)["class_weights"] == told
+    assert re.search(rf"class weights +{line} *\n", succeeds(*args).stdout)
+
+
 def test_averages_of_distributions_are_inspected(tmp_path):
     model = RandomForestClassifier(3, max_depth=2, random_state=0)
     made(LABELS["truth"], tmp_path, model)
@@ -202,6 +213,13 @@ def test_a_model_of_counts_has_errors_in_their_units(tmp_path):
     assert "r_squared" not in document["full"]
 
 
+def test_rows_of_one_class_cannot_choose(tmp_path):
+    _, others = made(LABELS["words"], tmp_path)
+    others[others["kind"] == "yes"].to_csv(tmp_path / "others.csv", index=False)
+    match = "do not differ .*: all have 'yes'.* or leave --validation out"
+    fails(tmp_path, *command(tmp_path, "prune"), match=match)
+
+
 def test_what_does_worse_than_a_constant_is_doubted(tmp_path):
     made(LABELS["truth"], tmp_path)
     for name in ("rows.csv", "others.csv"):
@@ -209,5 +227,6 @@ def test_what_does_worse_than_a_constant_is_doubted(tmp_path):
         table.assign(kind=~table["kind"]).to_csv(tmp_path / name, index=False)
     result = succeeds(*command(tmp_path, "prune"), "--max-nodes", 20)
     assert "worse than a constant on the rows held out (D squared -" in result.stderr
+    assert "with classes numbered as they were then?" in result.stderr
     scored = succeeds(*command(tmp_path, "path"), "--scoring", "accuracy")
     assert "worse than a constant on the rows held out (D squared -" in scored.stderr

@@ -650,6 +650,11 @@ def test_datasets_that_kept_their_rows(frame):
         forest.predict(lgb.Dataset(X, y, params=SMALL).construct())
     with pytest.raises(ValueError, match=r"reads its rows from rows\.csv"):
         forest.predict(lgb.Dataset("rows.csv"))
+    with pytest.raises(ValueError, match=r"without init_score is required.*rates for y"):
+        forest.predict(lgb.Dataset(X, y, init_score=np.ones(len(y))))
+    more = lgb.Dataset(X, y, free_raw_data=False)
+    lgb.train(SMALL, more, 1, init_model=model)  # writes an init_score of its own
+    same(forest.predict(more), expected)
 
 
 def test_datasets_in_pieces():

@@ -165,6 +165,19 @@ def test_names_in_the_table_are_escaped(small):
     assert "<script>" not in evil._repr_html_()
 
 
+@pytest.mark.parametrize("name", ["small.json", "small.JOBLIB"])
+def test_a_file_does_not_look_like_that_of_another_library(name, small, tmp_path):
+    with pytest.raises(ValueError, match=r"a name that ends in \.npz, or save to_native\(\)"):
+        small.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_pruned_already_is_given_as_it_was(small):
+    for call in (fp.prune, fp.polish):
+        with pytest.raises(fp.UnsupportedModelError, match=r"PrunedForest: give what its to_nat"):
+            call(small, X, Y)
+
+
 @pytest.mark.parametrize("options", [{}, {"rule": "layer", "polish": "ridge"}], ids=str)
 @pytest.mark.parametrize("validation", [{}, VALIDATION], ids=["alone", "validated"])
 def test_a_saved_model_comes_back(options, validation, tmp_path):

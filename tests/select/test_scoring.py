@@ -185,6 +185,21 @@ def test_what_cannot_be_scored_says_why(problem, how, more, message):
             fp.prune(model, X[TRAIN], y[TRAIN], max_nodes=30, n_alphas=6, scoring=how, **rows)
 
 
+def test_a_scorer_does_not_warn_of_each_model():
+    model, X, y = THREE
+    with pytest.warns(UserWarning, match="y_pred contains classes not in y_true") as caught:
+        fp.prune_path(
+            model,
+            X[TRAIN],
+            y[TRAIN],
+            n_alphas=10,
+            scoring="balanced_accuracy",
+            X_val=X[HELD_OUT],
+            **FEW,
+        )
+    assert len([each for each in caught if "y_pred" in str(each.message)]) < 4
+
+
 def test_rows_without_some_class_can_still_choose():
     model, X, y = THREE
     for how in (None, "accuracy", "f1_weighted"):

@@ -67,6 +67,16 @@ def test_a_report_measures_such_models_on_further_rows(chosen, tmp_path):
     assert f"{chosen.to_native().score(X_TEST, Y_TEST):.4f}" in page.text
 
 
+def test_without_rows_held_out_a_report_says_on_which_rows_new_splits_gain(tmp_path):
+    better = fp.polish(polished(max_nodes=100).to_native(), X, Y, shrinkage=30.0)
+    assert better.n_new_splits
+    seen = "on the rows that splits were chosen by"
+    assert seen in Page(written(tmp_path, better)).text
+    page = Page(written(tmp_path, better, X=X_TEST, y=Y_TEST))
+    assert seen not in page.text  # RMSE is that of the rows given
+    assert "Before, the model had RMSE" in page.text or "Only pruned" in page.text
+
+
 def test_depths_beyond_those_of_the_full_model_are_drawn(tmp_path):
     native = fp.prune(FOREST, X, Y, max_nodes=30, max_depth=2).to_native()
     better = fp.polish(native, X, Y, shrinkage=1.0)

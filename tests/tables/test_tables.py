@@ -1,5 +1,6 @@
 """Tables from files: numbers in any dress, in pieces, in the precision of a model."""
 
+import gc
 import gzip
 import pickle
 import weakref
@@ -22,6 +23,7 @@ from forestprune.interop.source import Source
 from forestprune.tables import csv_files, matrices
 from forestprune.tables import files as table_files
 from forestprune.tables.features import Features
+from forestprune.tables.labels import Labels
 from forestprune.tables.reader import Reader
 from forestprune.tables.rows import Rows, Shares
 
@@ -185,3 +187,14 @@ def test_errors_name_options_as_data_and_leave_names_alone(tmp_path):
     rows.write_text("a,y\n1,3\n")
     with pytest.raises(TableError, match="of them: give more, or held_out=0"):
         Reader(Features(["a"], 1, "float64"), ["y"], None).read(rows, Shares(0.5, 0))
+
+
+def test_no_thread_reads_on_after_an_error(tmp_path):
+    """One that did while Python ends would end the process with a signal."""
+    table = pd.DataFrame({"a": np.linspace(0.0, 1.0, 40_000), "y": "yes"})
+    table.assign(y=["no", *table.y[1:]]).to_csv(tmp_path / "rows.csv", index=False)
+    reader = Reader(Features(["a"], 1, "float64"), ["y"], None, labels=Labels(["yes", "never"]))
+    with pytest.raises(TableError, match="has 'no' in row 1"):
+        reader.read(tmp_path / "rows.csv")
+    gc.collect()
+    assert not [each for each in gc.get_objects() if type(each) is csv_files._Handle]

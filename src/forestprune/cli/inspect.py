@@ -83,6 +83,7 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
     return {
         "model": str(path),
         **origin_of(forest),
+        "class_weights": _weights_of(forest),
         "pipeline": steps,
         **size_of(forest),
         "bytes": path.stat().st_size,
@@ -91,6 +92,18 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
         "features_used": len({*forest.feature.tolist()} - {-1}),
         "depths": depth_histogram(forest),
     }
+
+
+def _weights_of(forest: "Forest") -> str | list[float] | None:
+    """Return what rows of each class count for; None if that was the same for all."""
+    weights = () if forest.origin is None else forest.origin.class_weight
+    return weights if isinstance(weights, str) else list(weights) or None
+
+
+def _class_weights(weights: str | list[float] | None) -> str:
+    if isinstance(weights, list):
+        return ", ".join(f"{weight:.4g}" for weight in weights)
+    return "" if weights is None else weights.replace("_", " ")
 
 
 def _table(document: dict[str, Any], constraints: str) -> "Table":
@@ -104,6 +117,7 @@ def _table(document: dict[str, Any], constraints: str) -> "Table":
         "pipeline": ", ".join(document["pipeline"]),
         "predicts": document["predicts"],
         "classes": listed(document["classes"], _MOST_CLASSES) if document["classes"] else "",
+        "class weights": _class_weights(document["class_weights"]),
         "trained for": _trained_for(document),
         "outputs": f"{document['outputs']:,}" if document["outputs"] > 1 else "",
         "constraints": constraints,

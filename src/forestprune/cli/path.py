@@ -65,7 +65,7 @@ def path(
 
         from forestprune import api
         from forestprune.cli import models, work
-        from forestprune.cli.summary import doubt, explained, size_of, unknown
+        from forestprune.cli.summary import doubt, explained, score_of, size_of, unknown
         from forestprune.select.figures import column_name
 
         written = [each for each in (csv, save) if each is not None]
@@ -99,6 +99,7 @@ def path(
         rows, scored = task.held_out, None if validation is None else validation.full
         if rows is not None and options.scoring is not None:
             scored = explained(task, rows)
+            scores[column_name(score_of(task))] = scored
         output.note(doubt(task, scored))
         points = _points(found)
         for each in written:

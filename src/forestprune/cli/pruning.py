@@ -75,7 +75,8 @@ def make_small(
     source = replace(source, ending=(files.model if out is None else out).suffix.lower())
     task = work.prepare(source, files, asked.data, asked.division)
     choosing = f"choosing by {options.scoring} on" if options.scoring else "choosing by"
-    output.note(*task.described(choosing if size.alpha is None else "scoring on"))
+    doing = "pruning" if asked.prunes else "choosing splits"
+    output.note(*task.described(choosing if size.alpha is None else "scoring on", doing))
     output.warn(task.overlap)
     if asked.prunes:
         path, place = _chosen(task, asked, whole=page is not None)

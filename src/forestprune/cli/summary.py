@@ -119,6 +119,7 @@ def describe(work: Work, path: "PruningPath", place: int, options: "Options") ->
         "rows_held_out": work.n_held_out,
         "held_out_from": str(work.division) if work.division else None,
         "score": score_of(work),
+        "scoring": None if options.scoring is None else str(options.scoring),
         "full": size_of(work.source.forest) | full,
         "small": size_of(small.forest) | pruned,
         "alpha": small.alpha,
@@ -198,11 +199,17 @@ def doubt(work: Work, full_score: float | None) -> str | None:
         return None
     name, origin = score_of(work), work.source.forest.origin
     if full_score < 0.0:
-        sure = " If so, it is too sure of itself." if origin is not None and origin.classes else ""
+        column, advice = "the column that it was trained to predict", ""
+        if origin is not None and origin.classes:
+            if not isinstance(origin.classes[0], str):
+                column += ", with classes numbered as they were then"
+            advice = " If so, it is too sure of itself."
+        elif origin is not None and origin.link == "log":
+            advice = " If it was with the log of exposure as an offset, give rates for --target, "
+            advice += "and exposure for --weight."
         return (
             f"the model itself does worse than a constant on the rows held out ({name} "
-            f"{full_score:.4g}): does --target name the column that it was trained to predict?"
-            f"{sure}"
+            f"{full_score:.4g}): does --target name {column}?{advice}"
         )
     if work.division.file is None or work.n_held_out < _ENOUGH:
         return None

@@ -72,10 +72,10 @@ class Work:
             "others with --validation."
         )
 
-    def described(self, use: str) -> list[str]:
+    def described(self, use: str, doing: str = "pruning") -> list[str]:
         """Return lines that say what rows are used, and for what."""
         towards = "" if self.targets else ", towards the model's own predictions"
-        line = f"pruning with {len(self.rows):,} rows{towards}"
+        line = f"{doing} with {len(self.rows):,} rows{towards}"
         if self.held_out is None:
             return [f"{line}; none are held out."]
         lines = [f"{line}; {use} {len(self.held_out):,} others: {self.division}."]
@@ -125,13 +125,19 @@ def prepare(source: "Source", files: Files, data: Data, division: Division) -> W
     rows, held_out = parts
     y = held_out.y
     if len(held_out) < 2 or (y is not None and bool((y == y[0]).all())):
+        alike = f": all have {_written(y[0])}" if y is not None and y.ndim == 1 and y.size else ""
+        instead = "leave --validation out" if division.file is not None else "--holdout 0"
         raise CommandError(
-            f"The {len(held_out):,} rows to choose by do not differ in what is to be predicted, so "
-            "no score can tell models apart: give others, or --holdout 0."
+            f"The {len(held_out):,} rows to choose by do not differ in what is to be "
+            f"predicted{alike}. So no score can tell models apart: give others, or {instead}."
         )
     # Of one file, rows that are equal are equal by chance.
     repeated = 0 if division.file is None else held_out.among(rows)
     return Work(source, rows, held_out, division, targets, repeated)
+
+
+def _written(entry: Any) -> str:
+    return repr(entry) if isinstance(entry, str) else f"{entry:g}"
 
 
 def _targets(source: "Source", data: Data) -> Sequence[str]:

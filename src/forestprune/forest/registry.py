@@ -42,6 +42,11 @@ def importer_for(model: object) -> ModuleType:
     module = _module_of(model)
     if module is not None:
         return module
+    if callable(getattr(model, "to_native", None)):
+        raise UnsupportedModelError(
+            f"A model of one of these libraries is required: {_known()}. Got a "
+            f"{type(model).__qualname__}: give what its to_native() returns."
+        )
     raise UnsupportedModelError(
         f"A fitted tree ensemble of one of these libraries is required: {_known()}. "
         f"Got an object of type {type(model).__module__}.{type(model).__qualname__}. "

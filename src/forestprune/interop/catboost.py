@@ -149,7 +149,8 @@ def table_of(X: Any) -> Any:
     if np.size(X.get_baseline()):
         raise ValueError(
             "A Pool without a baseline is required: CatBoost adds it to what the trees predict, "
-            "the forest would not. Pass the table, or a Pool of nothing else."
+            "the forest would not. Pass the table, or a Pool of nothing else; if it is the log of "
+            "exposure, with rates for y and exposure for sample_weight."
         )
     try:
         rows = X.get_features()

@@ -172,6 +172,13 @@ def table_of(X: Any) -> Any:
     """Return the rows of a Dataset; None if `X` is something else."""
     if not isinstance(X, Dataset):
         return None
+    # Where training goes on from another model, LightGBM writes that one's predictions there.
+    if X.init_score is not None and getattr(X, "_predictor", None) is None:
+        raise ValueError(
+            "A Dataset without init_score is required: training starts from it, but neither "
+            "LightGBM nor the forest adds it to what the trees predict. Pass the rows themselves; "
+            "if it is the log of exposure, with rates for y and exposure for sample_weight."
+        )
     if X.used_indices is not None:  # made by subset()
         rows = table_of(X.reference)
         return rows.iloc[X.used_indices] if hasattr(rows, "iloc") else rows[X.used_indices]

@@ -172,7 +172,8 @@ def table_of(container: Any) -> Any:
     if container.get_float_info("base_margin").size:
         raise ValueError(
             "A DMatrix without a base margin is required: XGBoost adds it to what the trees "
-            "predict, the forest would not. Pass the rows themselves."
+            "predict, the forest would not. Pass the rows themselves; if it is the log of "
+            "exposure, with rates for y and exposure for sample_weight."
         )
     try:
         rows = container.get_data()

@@ -309,6 +309,8 @@ class PrunedForest:
         ------
         TypeError
             If the model was a pipeline: its other steps can only be pickled.
+        ValueError
+            If `path` ends as files with a library's own model do, such as ``.json``.
         """
         from forestprune.select.pruned_file import write_pruned
 

@@ -2,7 +2,8 @@
 
 import os
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,15 @@ from numpy.typing import NDArray
 from forestprune.exceptions import InvalidForestError
 from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
+from forestprune.options import Format
 from forestprune.select.path import PruningPath
 from forestprune.select.path_file import known_ending, points_of, write_path
 from forestprune.select.pruned import ForestSize, PrunedForest
 from forestprune.select.validation import ValidationScore
 from forestprune.system.files import read_archive, write_archive
+
+_OF_LIBRARIES = {f".{name}" for name in get_args(Format)} - {".npz"}
+"""How names of files end that hold a model of a library."""
 
 _NUMBERS = ("alpha", "objective", "loss")
 _WRONG = (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError)
@@ -30,6 +35,13 @@ def write_pruned(
             "A pruned pipeline cannot be saved like this, because its other steps can only be "
             "pickled. Save to_native() with joblib, or prune the pipeline's last step with rows "
             "that are transformed already."
+        )
+    ending = Path(path).suffix.lower()
+    if ending in _OF_LIBRARIES:
+        raise ValueError(
+            f"{Path(path).name} would look like a library's own model, but save() writes what this "
+            "package knows of a pruned one: choose a name that ends in .npz, or save to_native() "
+            "with its library."
         )
     if with_path:
         if small.path is None:

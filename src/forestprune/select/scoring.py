@@ -116,6 +116,7 @@ class ScorerJudge(Judge):
         n_draws = 0 if self._known else RESAMPLES
         self._drawn = [rng.randint(0, n_rows, n_drawn) for _ in range(n_draws)]
         self._drawn_share = n_drawn / n_rows
+        self._warned: set[str] = set()
 
     def judge(self, raw: Floats) -> Judged:
         """Return how good raw predictions are, of shape (n_outputs, m)."""
@@ -144,19 +145,27 @@ class ScorerJudge(Judge):
     def _score_of_all(self, model: Any) -> float:
         """Return the score on all rows, or say why there is none."""
         why, reason = None, "it has no value there"
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as caught:
             # Of constants many scores are not defined. That is no news if a number comes of it.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             try:
                 score = self._score(model, np.arange(self._rows.encoding.n_rows))
             except Exception as error:
                 why, score, reason = error, np.nan, str(error).strip().rstrip(".")
+        self._pass_on(caught)
         if np.isfinite(score):
             return score
         raise OptionError(
             f"{{scoring={self.name}}} cannot score these validation rows: {escaped(reason)}."
             f"{escaped(self._advice(reason))}"
         ) from why
+
+    def _pass_on(self, caught: list[warnings.WarningMessage]) -> None:
+        """Issue warnings of the scorer, each once rather than for each of a hundred models."""
+        for each in caught:
+            if str(each.message) not in self._warned:
+                self._warned.add(str(each.message))
+                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
     def _score_of_drawn(self, model: Any, drawn: NDArray[np.int64]) -> float:
         with warnings.catch_warnings():
@@ -183,9 +192,9 @@ class ScorerJudge(Judge):
             )
         elif "pos_label" in reason:
             advice += (
-                " Say which class is the positive one, as in "
-                f"make_scorer(f1_score, pos_label={classes[1]!r}), or take the mean of both, as "
-                "'f1_macro' does."
+                " Say in Python which class is the positive one, as in "
+                f"make_scorer(f1_score, pos_label={classes[1]!r}), or take a score that asks for "
+                "none, as 'f1_macro', 'balanced_accuracy' and 'roc_auc' do."
             )
         if "sample_weight" in reason:
             advice += " Rows have weights: leave them out, or give a scorer that takes them."

@@ -4,7 +4,9 @@ import csv
 import gzip
 import importlib
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -25,6 +27,9 @@ _SMALLEST_BLOCK = 2**18
 _ROWS_A_BLOCK = 64
 """A block must hold a row, and a row may be longer than the names of its columns."""
 
+_PATIENCE = 1.0
+"""Seconds that a thread of pyarrow may take to let go of a file."""
+
 _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -34,7 +39,7 @@ def columns(path: Path) -> list[str]:
         return _header(file, path).names
 
 
-def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+def batches(path: Path, wanted: Sequence[int]) -> Generator[Any, None, None]:
     """Yield the rows of some columns, by their numbers, as pyarrow's batches of text.
 
     Words for missing values are null. Every row must be as long as the first line.
@@ -47,9 +52,10 @@ def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
         watched = _Watched(file)
         numbers = [str(number) for number in range(len(header.names))]
         included = [numbers[j] for j in wanted]
+        reader = None
         try:
             reader = arrow_csv.open_csv(
-                arrow.PythonFile(watched, mode="r"),
+                arrow.PythonFile(watched.handle(), mode="r"),
                 read_options=arrow_csv.ReadOptions(
                     column_names=numbers,  # names may occur twice
                     block_size=max(_SMALLEST_BLOCK, _ROWS_A_BLOCK * header.end),
@@ -75,6 +81,13 @@ def batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
             if "UTF" in str(error):
                 raise _not_utf8(path) from error
             raise
+        finally:
+            watched.stopped = True
+            with suppress(Exception):  # the last row may be half a row
+                for _ in reader or ():
+                    pass
+            reader = None
+            watched.wait_for_handle()
         if watched.quotes % 2:
             raise TableError(
                 f'{path} could not be read as a CSV file: it has a quote (") that is not closed, '
@@ -211,13 +224,17 @@ class _Lines:
 
 
 class _Watched(io.RawIOBase):
-    """A file that knows what was read of it, and tells `noted` each time."""
+    """A file that knows what was read of it, and tells `noted` each time.
+
+    Once it is `stopped`, it is at its end.
+    """
 
     def __init__(self, file: IO[bytes], noted: Callable[[], None] | None = None) -> None:
         self._file = file
         self._noted = noted
-        self.anything = False
+        self.anything = self.stopped = False
         self.quotes = 0
+        self._let_go = threading.Event()
 
     def readable(self) -> bool:
         """Tell that this file can be read."""
@@ -225,10 +242,39 @@ class _Watched(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read as much as `buffer` can hold."""
-        content = self._file.read(len(buffer))
+        content = b"" if self.stopped else self._file.read(len(buffer))
         buffer[: len(content)] = content
         self.anything = self.anything or bool(content.strip())
         self.quotes += content.count(b'"')
         if self._noted is not None:
             self._noted()
         return len(content)
+
+    def handle(self) -> "_Handle":
+        """Return this file for a thread of pyarrow."""
+        handle = _Handle(self)
+        weakref.finalize(handle, self._let_go.set).atexit = False
+        return handle
+
+    def wait_for_handle(self) -> None:
+        """Return once no thread has the handle any more.
+
+        One that still has it when Python ends, for instance after an error, would end the process
+        with a signal.
+        """
+        self._let_go.wait(_PATIENCE)
+
+
+class _Handle(io.RawIOBase):
+    """What reads from a watched file, and is gone once nobody does."""
+
+    def __init__(self, watched: _Watched) -> None:
+        self._watched = watched
+
+    def readable(self) -> bool:
+        """Tell that this file can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read as much as `buffer` can hold."""
+        return self._watched.readinto(buffer)

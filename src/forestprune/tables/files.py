@@ -2,8 +2,8 @@
 
 import importlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,16 +40,18 @@ class Table:
         """Whether numbers are written as text."""
         return _format_of(self.path) is _CSV
 
-    def batches(self, columns: list[str]) -> Iterator[Any]:
+    def batches(self, columns: list[str]) -> Generator[Any, None, None]:
         """Yield some columns, in this order, as pyarrow's batches; of a CSV file as text.
 
         Each must be there once.
         """
         format_, some = _format_of(self.path), False
         with _attempt(self.path, format_.name):
-            for batch in format_.batches(self.path, [self.columns.index(name) for name in columns]):
-                some = some or batch.num_rows > 0
-                yield batch
+            wanted = [self.columns.index(name) for name in columns]
+            with closing(format_.batches(self.path, wanted)) as found:
+                for batch in found:
+                    some = some or batch.num_rows > 0
+                    yield batch
         if not some:
             raise TableError(f"{self.path} has no rows.")
 
@@ -102,7 +104,7 @@ def _parquet_columns(path: Path) -> list[str]:
     return _named_columns(_parquet_file(path).schema_arrow)
 
 
-def _parquet_batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+def _parquet_batches(path: Path, wanted: Sequence[int]) -> Generator[Any, None, None]:
     file = _parquet_file(path)
     names = [_named_columns(file.schema_arrow)[j] for j in wanted]
     found = file.iter_batches(_BATCH, columns=names, use_threads=False)
@@ -120,7 +122,7 @@ def _arrow_columns(path: Path) -> list[str]:
         return _named_columns(file.schema)
 
 
-def _arrow_batches(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+def _arrow_batches(path: Path, wanted: Sequence[int]) -> Generator[Any, None, None]:
     with _arrow_file(path) as file:
         names = [_named_columns(file.schema)[j] for j in wanted]
         fields = sorted(file.schema.names.index(name) for name in names)
@@ -174,7 +176,7 @@ def _shown(batches: Iterator[Any], n_rows: int) -> Iterator[Any]:
 class _Format:
     name: str
     columns: Callable[[Path], list[str]]
-    batches: Callable[[Path, Sequence[int]], Iterator[Any]]
+    batches: Callable[[Path, Sequence[int]], Generator[Any, None, None]]
     frame: Callable[[Path, list[str], Mapping[str, Sequence[Any]], str], Any]
 
 

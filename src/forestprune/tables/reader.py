@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -82,14 +83,16 @@ class Reader:
         how = {"written": table.is_written, "decimal": self.decimal}
         numbers, labels = numbers_of_array, None if self.labels is None else self.labels.of_array
         ways = [partial(way, **how) for way in self._ways(wanted, numbers, labels)]
-        for batch in table.batches(wanted):
-            columns = [
-                _converted(way, column, name, table.path, len(matrix), why)
-                for way, column, name, why in zip(ways, batch.columns, wanted, reasons, strict=True)
-            ]
-            matrix.append(columns[:count])
-            for parts, column in zip(others.values(), columns[count:], strict=True):
-                parts.append(column.copy())  # else all of the batch might be kept with it
+        with closing(table.batches(wanted)) as batches:
+            for batch in batches:
+                found = zip(ways, batch.columns, wanted, reasons, strict=True)
+                columns = [
+                    _converted(way, column, name, table.path, len(matrix), why)
+                    for way, column, name, why in found
+                ]
+                matrix.append(columns[:count])
+                for parts, column in zip(others.values(), columns[count:], strict=True):
+                    parts.append(column.copy())  # else all of the batch might be kept with it
         release_memory()
         whole = {name: np.concatenate(column) for name, column in others.items()}
         return self._rows(table.path, matrix.divide, whole, len(matrix), shares)

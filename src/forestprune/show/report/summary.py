@@ -172,13 +172,14 @@ def _error(
 def _polish(path: PruningPath, place: int, figures: Figures | None) -> dict[str, Any] | None:
     """Return what choosing splits anew has changed; None if the model has no such splits.
 
-    Of a model that is only pruned, whether others with new splits were there to choose.
+    Of a model that is only pruned, whether others with new splits were there to choose; of figures,
+    whether they are those of rows that were `seen` in pruning.
     """
     small, beside = path[place], Beside.of(path.points, place)
     if not small.n_new_splits and beside is None:
         return None
     told: dict[str, Any] = dict.fromkeys(("label", "nodes", "before", "after"))
-    told |= {"splits": small.n_splits, "new": small.n_new_splits}
+    told |= {"splits": small.n_splits, "new": small.n_new_splits, "seen": False}
     if beside is None or place == beside.pruned:
         return told | {"preferred": beside is not None}
     told |= {"nodes": int(path.n_nodes[beside.pruned]), "preferred": False}
@@ -189,7 +190,7 @@ def _polish(path: PruningPath, place: int, figures: Figures | None) -> dict[str,
     score = score_name(path)
     scores = 1.0 - path.losses if path.validation is None else path.validation.scores
     numbers = {name: f"{scores[i]:.4f}" for name, i in places.items()}
-    return told | numbers | {"label": short_name(score)}
+    return told | numbers | {"label": short_name(score), "seen": path.validation is None}
 
 
 def _told(error: dict[str, Any], figures: Figures | None, place: int) -> dict[str, Any]:
