@@ -53,6 +53,16 @@ def test_finite_means_finite():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_largest_numbers_there_are_need_no_warning(dtype):
+    largest = np.finfo(dtype).max
+    # Added up in the order of any loop, some of their sums are infinite with either sign.
+    extremes = np.repeat([largest, -largest], 16)[np.random.default_rng(0).permutation(32)]
+    for column in (extremes, np.repeat([largest, -largest], 16), np.tile(extremes, 9)):
+        matrix = InputSpec(n_features=1, dtype=dtype).matrix(column[:, np.newaxis])
+        np.testing.assert_array_equal(matrix[:, 0], column)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_infinite_numbers_count_as_the_largest_that_thresholds_can_be(dtype):
     """So that a finite threshold can send all of them left."""
     rows = np.array([[np.inf, -np.inf, np.nan, 2.5]])

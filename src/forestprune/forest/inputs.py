@@ -171,7 +171,9 @@ class InputSpec:
             elif categories is not None:
                 X = columns_as_numbers(X, categories, self.numbers, self.unseen)
         try:
-            with np.errstate(under="ignore"):  # what float32 cannot hold rounds to zero
+            # What float32 cannot hold rounds to zero; scikit-learn adds up all numbers first, which
+            # for the largest there are is infinity less infinity.
+            with np.errstate(under="ignore", invalid="ignore"):
                 matrix: FloatMatrix = check_array(
                     X,
                     dtype=np.dtype(self.dtype),
