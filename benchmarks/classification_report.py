@@ -13,7 +13,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from new_splits import SPLIT, WITH, WITHOUT
+from classification import OURS
+from new_splits import SPLIT, WITH
 
 RESULTS = Path(__file__).parent / "results"
 POINTS = RESULTS / "points" / "classes"
@@ -23,7 +24,7 @@ ORIGINALS = {
     "lgb": "LightGBM, 200 rounds of 31 leaves",
     "rf": "Random forest, 100 trees of depth 15",
 }
-OURS, NEW, DIRECT = "refitted subtrees", "with new splits", "trained directly"
+NEW, DIRECT = "with new splits", "trained directly"
 COLOURS = {
     OURS: "#c0392b",
     NEW: "#8e44ad",
@@ -55,16 +56,15 @@ def collect():
         name = file.name.removesuffix("-direct.csv.gz")
         direct = pd.read_csv(file)
         for kind in ORIGINALS:
-            ours = POINTS / f"{name}-{kind}{SPLIT}.csv.gz"
-            if not ours.exists():
+            plain, split = (POINTS / f"{name}-{kind}{end}.csv.gz" for end in ("", SPLIT))
+            if not plain.exists():
                 continue
-            points = pd.read_csv(ours)
+            points = pd.read_csv(plain)
             full = points[points.method == "full"].iloc[0]
-            groups = {OURS: points[points.method == WITHOUT], NEW: points[points.method == WITH]}
-            others = POINTS / f"{name}-{kind}.csv.gz"
-            if others.exists():
-                rest = pd.read_csv(others)
-                groups |= dict(list(rest[rest.method != "full"].groupby("method", sort=False)))
+            groups = dict(list(points[points.method != "full"].groupby("method", sort=False)))
+            if split.exists():
+                points = pd.read_csv(split)
+                groups[NEW] = points[points.method == WITH]
             groups[DIRECT] = direct
             for method, group in groups.items():
                 choose = returned if method in (OURS, NEW) else chosen
