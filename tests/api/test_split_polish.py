@@ -129,6 +129,18 @@ def test_gaps_in_rows():
     np.testing.assert_allclose(small.to_native().predict(gaps), small.predict(gaps), atol=1e-5)
 
 
+@pytest.mark.parametrize("only", [np.nan, 1.0])
+@pytest.mark.parametrize("asked", [{}, {"shrinkage": 30.0}, HELD_OUT], ids=lambda asked: len(asked))
+def test_columns_without_two_numbers_in_rows_that_prune(only, asked):
+    rows = X.copy()
+    rows[:, 1] = only  # the model splits on it, and the first model that is polished may not
+    for model in (FOREST, XGBRegressor(n_estimators=10, n_jobs=1).fit(X, Y)):
+        small = fp.prune(model, rows, Y, max_nodes=30, polish="split", **asked)
+        assert small.n_nodes <= 30
+        native = small.to_native()
+        np.testing.assert_allclose(native.predict(X_TEST), small.predict(X_TEST), atol=1e-5)
+
+
 def test_pipelines_and_models_own_predictions():
     pipeline = make_pipeline(StandardScaler(), RandomForestRegressor(5, max_depth=4)).fit(X, Y)
     small = fp.prune(pipeline, X, Y, max_nodes=30, polish="split")
