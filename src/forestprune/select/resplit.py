@@ -132,7 +132,8 @@ class _Polished:
         if rows is not None:
             preference = Preference(rows, self._options.scoring)
             found = self._polisher.beside(point, wider, preference.score)
-            found = [each for each in found if each.n_nodes and allowed(each)]
+            kept = [self._polisher.within(each, allowed) for each in found]
+            found = [each for each in kept if each is not None and each.n_nodes]
             return found, preference.among([point, *found])
         shrinkage = self._options.shrinkage
         if shrinkage is None:
@@ -142,7 +143,8 @@ class _Polished:
         polisher = SplitPolisher(
             self._rows, replace(self._options, shrinkage=shrinkage), self._max_depth
         )
-        found = [each for each in polisher.beside(point, wider, None) if allowed(each)]
+        kept = [polisher.within(each, allowed) for each in polisher.beside(point, wider, None)]
+        found = [each for each in kept if each is not None]
         return found, found[-1] if found else point
 
     def _strength(self, point: Point, wider: Point | None) -> float | None:
