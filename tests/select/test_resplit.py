@@ -97,6 +97,17 @@ def test_without_validation_rows_some_rows_choose_the_shrinkage(forest):
     assert chosen in {6.0, 30.0, 150.0, 750.0}
 
 
+@pytest.mark.parametrize(("best", "polished"), [(1, 1), (-1, 2)])
+def test_a_wider_model_is_polished_only_if_part_of_the_rows_says_so(
+    forest, monkeypatch, best, polished
+):
+    """The last of those to choose from is made of one; the first is the model as it is."""
+    monkeypatch.setattr(resplit.Preference, "among", lambda _, points: points[best])
+    small = fp.prune(forest, X, Y, max_nodes=60, polish="split")
+    assert is_new(small)
+    assert sum(point.forest is not None for point in small.path.points) == polished
+
+
 def test_a_shrinkage_that_is_given_is_taken_without_validation_rows(forest):
     mine = fp.prune(forest, X, Y, max_nodes=60, polish="split", shrinkage=10.0)
     assert is_new(mine)
