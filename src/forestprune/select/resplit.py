@@ -151,8 +151,9 @@ class _Polished:
     def _on_part(self, point: Point, wider: Point | None) -> tuple[float, Point | None] | None:
         """Return what does best on some rows if others choose the splits.
 
-        The shrinkage, and what to make the model of if not of itself. None if none does better than the model as it is, nor than its own splits with values that
-        are fitted anew. Both have seen all of these rows in part, so doubt speaks for them.
+        The shrinkage, and what to make the model of if not of itself. None if none does better than
+        the model as it is, nor than its own splits with values that are fitted anew. Both have seen
+        all of these rows in part, so doubt speaks for them.
         """
         parts = _two_parts(self._rows)
         if parts is None:
