@@ -305,8 +305,7 @@ def test_folds_choose_among_names(scoring):
     assert {"accuracy", "log_loss"} <= {*small.pruned_.validation.metrics}
     if scoring is not None:  # the last point is the full model
         full = cross_val_score(forest(), X3, NAMES[Y3], cv=cv, scoring=scoring)
-        # Rows whose probabilities are the same but for rounding come in any order.
-        np.testing.assert_allclose(small.scores_[-1], full, atol=2e-3)
+        np.testing.assert_allclose(small.scores_[-1], full)
 
 
 def test_folds_have_their_share_of_each_class():

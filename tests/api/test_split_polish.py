@@ -3,16 +3,23 @@
 import numpy as np
 import pytest
 from catboost import CatBoostRegressor
+from lightgbm import LGBMRegressor
 from resplit import FOREST, HELD_OUT, X_TEST, Y_TEST, X, Y, polished
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from xgboost import XGBRegressor
 
 import forestprune as fp
 from forestprune.exceptions import OptionError, UnsupportedModelError
 
 CLASSES = np.digitize(Y, [-0.5, 0.5])
+QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
 
 
 @pytest.mark.parametrize(
@@ -127,6 +134,42 @@ def test_gaps_in_rows():
     model = XGBRegressor(n_estimators=10, n_jobs=1).fit(gaps, Y)
     small = fp.prune(model, gaps, Y, max_nodes=40, polish="split")
     np.testing.assert_allclose(small.to_native().predict(gaps), small.predict(gaps), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(max_depth=1),
+        HistGradientBoostingRegressor(max_iter=1, max_leaf_nodes=2),
+        XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1),
+        LGBMRegressor(n_estimators=1, num_leaves=2, verbose=-1),
+        CatBoostRegressor(iterations=1, depth=1, grow_policy="Depthwise", nan_mode="Min", **QUIET),
+        CatBoostRegressor(iterations=1, depth=1, grow_policy="Depthwise", nan_mode="Max", **QUIET),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_new_split_may_ask_for_what_is_missing_alone(model):
+    rng = np.random.default_rng(0)
+    gaps = rng.random(400) < 0.4
+    rows = np.column_stack([np.where(gaps, np.nan, rng.integers(0, 2, 400)), X[:, 0]])
+    y = 2.0 * gaps
+    model.fit(rows, X[:, 0])  # asks for the other column
+    small = fp.polish(model, rows, y, shrinkage=0.0)
+    native = small.to_native()
+    np.testing.assert_allclose(native.predict(rows), y, atol=1e-5)
+    np.testing.assert_allclose(native.predict(rows), small.predict(rows), atol=1e-5)
+
+
+@pytest.mark.parametrize("only", [np.nan, 1.0])
+@pytest.mark.parametrize("asked", [{}, {"shrinkage": 30.0}, HELD_OUT], ids=lambda asked: len(asked))
+def test_columns_without_two_numbers_in_rows_that_prune(only, asked):
+    rows = X.copy()
+    rows[:, 1] = only  # the model splits on it, and the first model that is polished may not
+    for model in (FOREST, XGBRegressor(n_estimators=10, n_jobs=1).fit(X, Y)):
+        small = fp.prune(model, rows, Y, max_nodes=30, polish="split", **asked)
+        assert small.n_nodes <= 30
+        native = small.to_native()
+        np.testing.assert_allclose(native.predict(X_TEST), small.predict(X_TEST), atol=1e-5)
 
 
 def test_pipelines_and_models_own_predictions():

@@ -131,6 +131,19 @@ def test_steps_to_the_lowest_point_of_all_parabolas_end_at_the_best_constant(los
     assert loss.value(target, constant, None) <= 1.001 * loss.value(target, best, None)
 
 
+@pytest.mark.parametrize("loss", [AbsoluteError(), QuantileLoss(0.5)])
+@pytest.mark.parametrize("each", [None, 2.0])
+def test_rows_that_the_best_constant_meets_do_not_count_in_the_curvature(loss, each):
+    # Amounts of which more than half are 0: shrinkage is to count rows as it does of the others.
+    amounts = np.concatenate([np.zeros(60), np.arange(1.0, 41.0)])[np.newaxis]
+    weight = None if each is None else np.full(100, each)
+    settled = loss.prepared(amounts, weight)
+    assert settled.best_constant(amounts, weight) == 0.0
+    expected = settled.hessian(amounts[:, 60:], np.zeros((1, 1))).mean()
+    assert settled.curvature(amounts, weight) == pytest.approx(expected)
+    assert settled.hessian(amounts, np.zeros((1, 1))).mean() > 5.0 * expected
+
+
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, np.nan])
 def test_levels_that_are_none_are_refused(level):
     for loss in (QuantileLoss, lambda level: HuberLoss(level=level)):

@@ -209,6 +209,21 @@ def test_columns_without_numbers_and_with_few():
         assert bins.of(matrix)[0].tolist() == expected
 
 
+@pytest.mark.parametrize("most", [1.0, 3e38])
+@pytest.mark.parametrize("kind", ["left", "right", "either"])
+def test_a_border_parts_what_is_missing_from_all_numbers(kind, most):
+    forest = nameless().truncate(0)
+    x = np.array([np.nan, -most, 0.0, most, np.nan])
+    matrix = forest.input.matrix(np.column_stack([x, np.zeros(5)]))
+    bins = make_bins(forest, matrix, limits_of([kind, kind]))
+    inner = [border for border in bins.borders[0] if -most <= border < most]
+    beyond = np.setdiff1d(bins.borders[0], inner)
+    assert beyond.size == 1
+    assert np.isfinite(beyond).all()
+    assert (beyond < -most) if kind == "left" else (beyond >= most)
+    assert bins.borders[1].size == 0  # nothing is missing
+
+
 def test_zeros_of_both_signs_are_one_number():
     forest = nameless().truncate(0)
     matrix = forest.input.matrix(np.array([[0.0, -0.0], [-0.0, 0.0]]))

@@ -97,6 +97,17 @@ def test_without_validation_rows_some_rows_choose_the_shrinkage(forest):
     assert chosen in {6.0, 30.0, 150.0, 750.0}
 
 
+@pytest.mark.parametrize(("best", "polished"), [(1, 1), (-1, 2)])
+def test_a_wider_model_is_polished_only_if_part_of_the_rows_says_so(
+    forest, monkeypatch, best, polished
+):
+    """The last of those to choose from is made of one; the first is the model as it is."""
+    monkeypatch.setattr(resplit.Preference, "among", lambda _, points: points[best])
+    small = fp.prune(forest, X, Y, max_nodes=60, polish="split")
+    assert is_new(small)
+    assert sum(point.forest is not None for point in small.path.points) == polished
+
+
 def test_a_shrinkage_that_is_given_is_taken_without_validation_rows(forest):
     mine = fp.prune(forest, X, Y, max_nodes=60, polish="split", shrinkage=10.0)
     assert is_new(mine)
@@ -261,15 +272,26 @@ def test_a_tree_alone_gets_better_splits():
     assert r2(small, more, target) >= r2(model, more, target)
 
 
-def test_what_new_splits_make_of_a_model_must_keep_to_the_budget_too(forest, monkeypatch):
+@pytest.mark.parametrize("validated", [True, False])
+def test_what_new_splits_make_of_a_model_must_keep_to_the_budget_too(
+    forest, monkeypatch, validated
+):
     """It may take more bytes than the model did, though it has no more nodes."""
-    asked = []
+    how = HELD_OUT if validated else {"shrinkage": 30.0}
+    sizes = []
 
     def keeps_to(source, budget, point):
-        asked.append((budget.max_bytes, point.forest is not None))
-        return point.forest is None
+        assert budget.max_bytes == 20_000
+        sizes.append(point.n_nodes)
+        return point.n_nodes <= most
 
     monkeypatch.setattr(resplit, "keeps_to", keeps_to)
-    small = fp.prune(forest, X, Y, max_bytes=20_000, polish="split", shrinkage=30.0)
-    assert asked == [(20_000, True)]
-    assert not is_new(small)
+    most = 10_000
+    wide = fp.prune(forest, X, Y, max_bytes=20_000, polish="split", **how)
+    most = wide.n_nodes // 2
+    small = fp.prune(forest, X, Y, max_bytes=20_000, polish="split", **how)
+    assert is_new(small)
+    assert 0.6 * most < small.n_nodes <= most
+    most, sizes = -1, []
+    assert not is_new(fp.prune(forest, X, Y, max_bytes=20_000, polish="split", **how))
+    assert len(sizes) > 1

@@ -10,6 +10,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
+    RandomForestClassifier,
 )
 from sklearn.metrics import (
     average_precision_score,
@@ -95,6 +96,18 @@ def test_scores_are_those_of_the_exported_models(problem, how, weights, monkeypa
     assert taken.validation.shortfall <= 0.05 + 1e-8
     by_others = path.select(tolerance=0.05, X=X[TRAIN], y=y[TRAIN], scoring=how)
     assert by_others.n_nodes <= path.n_nodes[-1]
+
+
+def test_averages_that_are_the_same_are_ties():
+    # Leaves of one class: probabilities are shares of the trees, added up in any order.
+    _, X, y = THREE
+    model = RandomForestClassifier(30, random_state=0).fit(X[TRAIN], y[TRAIN])
+    rows = {"X_val": X[HELD_OUT], "y_val": y[HELD_OUT], "scoring": "roc_auc_ovr"}
+    found = fp.prune_path(model, X[TRAIN], y[TRAIN], rule="layer", n_alphas=3, **rows).validation
+    chances = model.predict_proba(X[HELD_OUT])
+    expected = roc_auc_score(y[HELD_OUT], chances, multi_class="ovr")
+    for said in (found.full, found.scores[-1], found.full_metrics["roc_auc"]):
+        assert said == pytest.approx(expected, abs=1e-9)
 
 
 OF_ONE = ["average_precision", "neg_brier_score", "f1", "jaccard", "precision", "recall"]

@@ -32,7 +32,7 @@ from forestprune.rows.encoding import Encoding
 from forestprune.select.solver import Solver
 from forestprune.solve.contributions import Predictions
 from forestprune.solve.descent import Descent
-from forestprune.solve.expanded import ExpandedRule
+from forestprune.solve.expanded import STEEPEST, ExpandedRule
 from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.point import kept_depths, kept_leaves, pack_splits
 from forestprune.solve.problem import pose
@@ -108,6 +108,20 @@ def test_the_objective_is_that_of_the_loss_and_never_rises(name, monkeypatch):
     assert points[-1].loss < points[0].loss
     for point in points:
         assert point.objective == pytest.approx(true_objective(problem, point, 10.0), rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["absolute", "log-loss"])
+def test_what_was_steep_at_one_alpha_is_not_at_the_next(name):
+    ends = []
+    for steepness in (1.0, STEEPEST):
+        solver = Solver(problem_of(name), Options(shrinkage=10.0))
+        first, last = solver.grid(12)[[1, 6]]
+        solver.path(np.array([first]))
+        solver.rule._steepness = steepness
+        solver.rule._renew(weights=True)
+        ends.append(solver.path(np.array([last]))[-1])
+    assert ends[0].n_nodes > 0
+    assert ends[1].objective == pytest.approx(ends[0].objective, rel=0.02)
 
 
 def best_values(problem, point, shrinkage):

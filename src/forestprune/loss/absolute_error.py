@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.loss.loss import IdentityLink, by_row
-from forestprune.loss.quantile import quantiles, smallest_error
+from forestprune.loss.quantile import curvature_off_ties, quantiles, smallest_error
 from forestprune.loss.targets import check_size
 
 Floats = NDArray[np.float64]
@@ -44,6 +44,11 @@ class AbsoluteError(IdentityLink):
     def best_constant(self, target: Floats, weight: Floats | None) -> Floats:
         """Return the median of each output."""
         return quantiles(target, 0.5, weight)
+
+    def curvature(self, target: Floats, weight: Floats | None) -> float:
+        """Return the mean Hessian at the median, of rows that it does not meet."""
+        residual = self.best_constant(target, weight)[:, np.newaxis] - target
+        return curvature_off_ties(1.0 / self._sizes(residual, target), residual, weight)
 
     def check_target(self, target: Floats) -> None:
         """Refuse targets whose squares cannot be added up."""

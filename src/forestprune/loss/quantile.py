@@ -60,6 +60,11 @@ class QuantileLoss(IdentityLink):
         """Return the quantile of each output."""
         return quantiles(target, self.level, weight)
 
+    def curvature(self, target: Floats, weight: Floats | None) -> float:
+        """Return the mean Hessian at the best constant, of rows that it does not meet."""
+        residual = self.best_constant(target, weight)[:, np.newaxis] - target
+        return curvature_off_ties(0.5 / self._sizes(residual, target), residual, weight)
+
     def check_target(self, target: Floats) -> None:
         """Refuse targets whose squares cannot be added up."""
         check_size(target)
@@ -93,6 +98,18 @@ def quantiles(numbers: Floats, level: float, weight: Floats | None) -> Floats:
     # Not the half of a sum, which may be beyond all numbers.
     middle: Floats = found[:, 0] + 0.5 * (found[:, 1] - found[:, 0])
     return middle
+
+
+def curvature_off_ties(hessian: Floats, residual: Floats, weight: Floats | None) -> float:
+    """Return the mean Hessian of rows with a residual other than 0; of all if there are none.
+
+    Where many rows have the same target, as counts and amounts that often are 0 have, the best
+    constant meets them, and the parabolas that bound their kinks are as narrow as `eps` says.
+    Once predictions leave that target, no row is like that.
+    """
+    counts = np.ones(hessian.shape) if weight is None else np.broadcast_to(weight, hessian.shape)
+    off = np.where(residual != 0.0, counts, 0.0)
+    return float(np.average(hessian, weights=off if off.any() else counts))
 
 
 def mean_distance(target: Floats, weight: Floats | None) -> float:

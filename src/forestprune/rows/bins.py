@@ -1,10 +1,11 @@
 """Columns in bins: what new splits are chosen by.
 
 A column of numbers has up to 254 borders: thresholds that the forest has on it, as far as there is
-room, and others between the numbers of the rows, so that about as many rows are in each bin. Where
-there are many columns each has fewer of these, for all bins are looked at for each node. What is
-missing has a bin of its own behind them. A column of categories has a bin for each of the most
-frequent ones, and behind them one for all others, seen or not, and for what is missing.
+room, and others between the numbers of the rows, so that about as many rows are in each bin; and
+where something is missing, one beyond all numbers, for splits that ask for that alone. Where there
+are many columns each has fewer of these, for all bins are looked at for each node. What is missing
+has a bin of its own behind them. A column of categories has a bin for each of the most frequent
+ones, and behind them one for all others, seen or not, and for what is missing.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from forestprune.forest.checks import seal
 from forestprune.forest.forest import Forest
 from forestprune.forest.inputs import FloatMatrix
-from forestprune.forest.new_splits import SplitLimits, as_compared
+from forestprune.forest.new_splits import LEFT, NEVER, SplitLimits, as_compared
 from forestprune.kernels.records import NUMERIC, ONE_RIGHT, SETS, BinnedColumns
 from forestprune.system.threads import run_in_threads, split_range, thread_count
 
@@ -81,7 +82,9 @@ def make_bins(forest: Forest, matrix: FloatMatrix, limits: SplitLimits) -> Bins:
             own = _frequent_codes(some[:, column], count)
             counts.append(own.size + 1)
         else:
-            own = _borders(some[:, column], threshold[split == column], most)
+            asked = threshold[split == column]
+            apart = _border_of_gaps(some[:, column], asked, int(limits.missing[column]))
+            own = _borders(some[:, column], np.concatenate([asked, apart]), most)
             own = np.unique(as_compared(forest, own))
             counts.append(own.size + 1 + (limits.missing[column] > -2))
         borders.append(seal(own))
@@ -146,6 +149,26 @@ def _borders(x: FloatMatrix, own: NDArray[np.float64], most: int) -> NDArray[np.
         chosen[near] = True
         free &= chosen
     return np.unique(np.concatenate([own, middle[free]]))
+
+
+def _border_of_gaps(x: FloatMatrix, own: NDArray[np.float64], side: int) -> NDArray[np.float64]:
+    """Return the border that has all numbers of a column on one side and NaN on the other.
+
+    None if nothing is missing, or if the forest has one already. As XGBoost does, numbers may be
+    twice as far from 0 before they pass for missing ones.
+    """
+    gaps = np.isnan(x)
+    numbers = x[~gaps].astype(np.float64)
+    far = float(np.finfo(x.dtype).max)
+    if side == NEVER or not gaps.any() or not numbers.size or np.abs(numbers).max() >= far:
+        return np.empty(0)
+    if side == LEFT:
+        edge = numbers.min()
+        border, known = max(edge - abs(edge) - 1.0, -far), (own < edge).any()
+    else:
+        edge = numbers.max()
+        border, known = max(edge, min(edge + abs(edge) + 1.0, 0.5 * far)), (own >= edge).any()
+    return np.empty(0) if known else np.array([border])
 
 
 def _frequent_codes(x: FloatMatrix, count: int) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ def choose_with_new_splits(
     """Do what `choose_routed` does, and let the model that it takes have other splits.
 
     Models with and without are on the path. Validation rows choose between them; without any, part
-    of the rows does: see `_strength`.
+    of the rows does: see `_Polished`.
     """
     plain, missed = options.plain, None
     try:
@@ -132,24 +132,28 @@ class _Polished:
         if rows is not None:
             preference = Preference(rows, self._options.scoring)
             found = self._polisher.beside(point, wider, preference.score)
-            found = [each for each in found if each.n_nodes and allowed(each)]
+            kept = [self._polisher.within(each, allowed) for each in found]
+            found = [each for each in kept if each is not None and each.n_nodes]
             return found, preference.among([point, *found])
         shrinkage = self._options.shrinkage
         if shrinkage is None:
-            shrinkage = self._strength(point, wider)
-            if shrinkage is None:
+            best = self._on_part(point, wider)
+            if best is None:
                 return [], point
+            shrinkage, wider = best
         polisher = SplitPolisher(
             self._rows, replace(self._options, shrinkage=shrinkage), self._max_depth
         )
-        found = [each for each in polisher.beside(point, wider, None) if allowed(each)]
+        kept = [polisher.within(each, allowed) for each in polisher.beside(point, wider, None)]
+        found = [each for each in kept if each is not None]
         return found, found[-1] if found else point
 
-    def _strength(self, point: Point, wider: Point | None) -> float | None:
-        """Return which shrinkage does best on some rows if others choose the splits.
+    def _on_part(self, point: Point, wider: Point | None) -> tuple[float, Point | None] | None:
+        """Return what does best on some rows if others choose the splits.
 
-        None if none does better than the model as it is, nor than its own splits with values that
-        are fitted anew. Both have seen all of these rows in part, so doubt speaks for them.
+        The shrinkage, and what to make the model of if not of itself. None if none does better than
+        the model as it is, nor than its own splits with values that are fitted anew. Both have seen
+        all of these rows in part, so doubt speaks for them.
         """
         parts = _two_parts(self._rows)
         if parts is None:
@@ -162,7 +166,8 @@ class _Polished:
         for careful in (own, point):
             best = preference.among([careful, *found])
             if best is not careful:
-                return float(best.report["shrinkage"])
+                # The last is the one that is made of a wider model, if there is one.
+                return float(best.report["shrinkage"]), wider if best is found[-1] else None
         return None
 
     def smallest(

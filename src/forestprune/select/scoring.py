@@ -35,6 +35,9 @@ RESAMPLES = 20
 MOST_DRAWN = 5_000
 """How many rows at most: standard errors go by the root of how many there are."""
 
+ROUNDING = 1e-9
+"""By what probabilities may not add up to 1, and count as if they did."""
+
 _ABOUT_CLASSES = re.compile("predict_proba|decision_function|continuous|binary|class")
 """What scorers speak of that are asked about numbers."""
 
@@ -301,7 +304,10 @@ class _Classes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, rows: NDArray[np.int64]) -> Floats:
         found: Floats = self.probabilities[rows[:, 0]]
-        found /= found.sum(axis=1, keepdims=True)
+        sums = found.sum(axis=1, keepdims=True)
+        # Dividing by what is 1 but for rounding would tell rows apart that are the same.
+        sums[np.abs(sums - 1.0) < ROUNDING] = 1.0
+        found /= sums
         return found
 
     def decision_function(self, rows: NDArray[np.int64]) -> Floats:

@@ -42,6 +42,9 @@ FEWEST = 3
 N_ALPHAS = 30
 """How fine paths are on which a model is pruned between two polishings."""
 
+TIGHTER = 0.9
+"""Nodes of a model over those of the one before, on the way to one that is allowed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Grown:
@@ -245,6 +248,21 @@ class SplitPolisher:
                 break
             n_nodes = int(step * each.n_nodes)
         return found
+
+    def within(self, polished: Point, allowed: Callable[[Point], bool]) -> Point | None:
+        """Return a model if it is allowed, or a smaller one made of it; None if none is.
+
+        One of as many nodes may take more bytes than the model that it was made of.
+        """
+        original, each = self._rows.source.forest, polished
+        while not allowed(each):
+            n_nodes = int(TIGHTER * each.n_nodes)
+            if n_nodes < FEWEST:
+                return None
+            shrinkage = each.report["shrinkage"]
+            narrow = self.narrowed(Grown.of(original, each), n_nodes, shrinkage)
+            each = self.polished(narrow, each, shrinkage)[1]
+        return each
 
     @property
     def _shrinkages(self) -> Sequence[float]:

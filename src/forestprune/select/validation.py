@@ -247,12 +247,12 @@ class Scorer:
 
     def __init__(self, rows: RoutedRows, scoring: Scoring = None) -> None:
         self._judge, self._rows = judge_for(rows, scoring), rows
-        self._full = self._judge.judge(rows.full)
+        # Areas under curves count ties, which small models and averages have many of.
+        self._by_order = scoring is not None or rows.is_classes
+        self._full = self._judge.judge(self._steady(rows.full))
         trees = read_trees(rows.source.forest, seal(np.empty(0)))
         self._predictions = Predictions(rows.encoding, trees)
         self._found: list[ValidationScore] = []
-        # Areas under curves count ties, which small models have many of.
-        self._by_order = scoring is not None or rows.is_classes
         self.full = self._full.score
 
     def add(self, point: Point) -> ValidationScore:
@@ -262,7 +262,7 @@ class Scorer:
             raw = self._predictions.values + point.intercept[:, np.newaxis]
         else:
             raw = np.ascontiguousarray(point.forest.predict_matrix(self._rows.kept_matrix).T)
-        score = self._compared(_without_drift(raw) if self._by_order else raw)
+        score = self._compared(raw)
         self._found.append(score)
         return score
 
@@ -270,10 +270,14 @@ class Scorer:
         """Return the scores of all points so far."""
         return Validation.of(self._found, self._compared(self._rows.full))
 
+    def _steady(self, raw: Floats) -> Floats:
+        """Return raw predictions as they are judged."""
+        return _without_drift(raw) if self._by_order else raw
+
     def _compared(self, raw: Floats) -> ValidationScore:
         """Return how raw predictions do, and the original model."""
         judge, full, labelled = self._judge, self._full, self._rows.labelled
-        small = judge.judge(raw)
+        small = judge.judge(self._steady(raw))
         return ValidationScore(
             score=small.score,
             full_score=full.score,
@@ -289,8 +293,8 @@ class Scorer:
 def _without_drift(raw: Floats) -> Floats:
     """Return raw predictions without their last bits.
 
-    These tell which trees were added and taken away on the way, and rows that end in the same
-    leaves would differ by them.
+    These tell in which order trees were added, and which were taken away on the way: rows whose
+    leaves add up to the same would differ by them.
     """
     unit = np.exp2(np.ceil(np.log2(max(float(np.abs(raw).max(initial=0.0)), 1e-300))) - _BITS)
     return np.asarray(np.round(raw / unit) * unit)

@@ -150,6 +150,10 @@ class ExpandedRule(Rule):
 
     def begin(self, alpha: float, order: Order) -> None:
         """Prepare for sweeps over some trees at an alpha."""
+        if self._steepness > 1.0 and alpha != self._begun.alpha:
+            # What was too steep to gain from at the last alpha hides what this one lets in.
+            self._steepness = 1.0
+            self._renew(weights=True)
         for part, some in self._own(order):
             part.rule.begin(part.share * alpha, some)
         self._begun = self.point(alpha)

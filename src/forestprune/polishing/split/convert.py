@@ -65,6 +65,8 @@ def _question(forest: Forest, node: int, bins: Bins) -> tuple[int, NDArray[np.bo
             return -1 if exact else -2, goes_left, exact
         known = bool(np.isin(categories, borders).all())
         return -1, goes_left, known and not forest.missing_left[node]
+    if not borders.size:  # a column that has one number or none, which other forests leave alone
+        return -2, goes_left, False
     threshold = forest.threshold[node]
     place = min(int(np.searchsorted(borders, threshold)), borders.size - 1)
     if place > 0 and threshold - borders[place - 1] < borders[place] - threshold:
