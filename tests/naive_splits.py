@@ -91,6 +91,25 @@ def best_of(columns, bins, asked, weight, about, price, ends=None):
     return best
 
 
+def ends_of_sides(asked, weight, sides, sign, price, ends):
+    """Return what values are bounded by on both sides of a split, given what they are at it."""
+    if ends is None or not sign:
+        return [ends, ends]
+    values = [
+        fall(asked[:, rows].sum(1), weight[rows].sum(), price.shrinkage, ends)[1] for rows in sides
+    ]
+    middle = [(a + b) / 2 for a, b in zip(*values, strict=True)]
+    bounds = [(ends[0], middle), (middle, ends[1])]
+    return bounds if sign > 0 else bounds[::-1]
+
+
+def all_best(columns, *node):
+    """Return the best split of each column whose best gain is that of all, but for rounding."""
+    found = [best_of([column], *node) for column in columns]
+    most = max((gain for gain, _, _ in found), default=-math.inf)
+    return [split for split in found if split[0] >= most - 1e-9 * (1.0 + abs(most))]
+
+
 @dataclass(eq=False)
 class Part:
     """A leaf of a tree that grows: its rows, what is split on above it, and its bounds."""
@@ -98,47 +117,40 @@ class Part:
     rows: np.ndarray
     above: tuple[int, ...] = ()
     ends: tuple | None = None
-    best: tuple = (-math.inf, None, None)
+    best: tuple = ()
+
+    @property
+    def gain(self):
+        return self.best[0][0] if self.best else -math.inf
 
 
 def grown(bins, asked, weight, about, price, n_leaves, *, may, max_depth=None, ends=None):
-    """Return the leaves of the tree that takes the split with the largest gain first, as Parts.
+    """Yield the leaves of trees that take the split with the largest gain first, as Parts.
 
-    ``may(columns)`` tells whether these columns may meet on a way from the root.
+    ``may(columns)`` tells whether these columns may meet on a way from the root. Of columns that
+    part the rows in the same way any may be taken: each is a tree of its own, for it says what may
+    be asked below.
     """
 
     def looked_at(part):
         columns = [f for f in range(len(bins)) if may({*part.above, f})]
         if max_depth is None or len(part.above) < max_depth:
             here = part.rows
-            part.best = best_of(
-                columns, bins[:, here], asked[:, here], weight[here], about, price, part.ends
-            )
+            node = (bins[:, here], asked[:, here], weight[here])
+            part.best = tuple(all_best(columns, *node, about, price, part.ends))
         return part
 
-    leaves = [looked_at(Part(np.arange(weight.size), (), ends))]
-    while len(leaves) < n_leaves:
-        widest = max(leaves, key=lambda part: part.best[0])
-        gain, column, lefts = widest.best
-        if gain <= 1e-12:
-            break
-        goes = np.isin(bins[column, widest.rows], list(lefts))
-        sides = [widest.rows[goes], widest.rows[~goes]]
-        bounds = [widest.ends, widest.ends]
-        sign = about.sign[column]
-        if widest.ends is not None and sign:
-            values = [
-                fall(asked[:, rows].sum(1), weight[rows].sum(), price.shrinkage, widest.ends)[1]
-                for rows in sides
-            ]
-            middle = [(a + b) / 2 for a, b in zip(*values, strict=True)]
-            low, high = widest.ends
-            bounds = [(low, middle), (middle, high)]
-            if sign < 0:
-                bounds.reverse()
-        leaves.remove(widest)
-        leaves += [
-            looked_at(Part(rows, (*widest.above, column), end))
-            for rows, end in zip(sides, bounds, strict=True)
-        ]
-    return leaves
+    def below(leaves):
+        widest = max(leaves, key=lambda part: part.gain)
+        if len(leaves) == n_leaves or widest.gain <= 1e-12:
+            yield leaves
+            return
+        for _, column, lefts in widest.best:
+            goes = np.isin(bins[column, widest.rows], list(lefts))
+            sides = [widest.rows[goes], widest.rows[~goes]]
+            bounds = ends_of_sides(asked, weight, sides, about.sign[column], price, widest.ends)
+            above = (*widest.above, column)
+            new = [looked_at(Part(*two)) for two in zip(sides, (above, above), bounds, strict=True)]
+            yield from below([part for part in leaves if part is not widest] + new)
+
+    return below([looked_at(Part(np.arange(weight.size), (), ends))])
