@@ -101,7 +101,7 @@ def wins(found):
         part = found[found.original == kind].pivot_table(
             index=["data", "budget"], columns="method", values="log_loss"
         )
-        for method in (OURS, NEW):
+        for method in part.columns.intersection([OURS, NEW]):
             both = part[[method, DIRECT]].dropna()
             won = both[method] < both[DIRECT]
             by = won.groupby("budget").mean()
@@ -145,6 +145,8 @@ def each_set(found):
         for data, rows in found[found.original == kind].groupby("data"):
             for method in (OURS, NEW, DIRECT):
                 mine = rows[rows.method == method].set_index("budget").log_loss
+                if mine.empty:
+                    continue
                 cells = [f"{mine[b]:.4f}" if b in mine.index else "-" for b in BUDGETS]
                 first = rows.iloc[0]
                 head = f"| {data} | {first.full_nodes:,.0f} | {first.full_log_loss:.4f} | {method}"
@@ -159,8 +161,8 @@ def figure(found):
     for axis, (kind, name) in zip(axes, ORIGINALS.items(), strict=True):
         part = found[found.original == kind]
         count = part.data.nunique()
-        for method, colour in COLOURS.items():
-            by = part[part.method == method].groupby("budget")
+        for method in part.method.unique():
+            colour, by = COLOURS[method], part[part.method == method].groupby("budget")
             middle = by.relative.median()[by.data.nunique() > count / 2]
             axis.plot(
                 middle.index,
