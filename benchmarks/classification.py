@@ -4,12 +4,13 @@
 
 For each classification data set, of two to 18 classes: 60 % of the rows train, 4,000 at most, 20 %
 validate, 2,000 at most, and others test, 10,000 at most (seed 0, by class); categories one-hot,
-missing values 0; classes of fewer than ten rows, or five that train or validate, are left out. The originals: XGBoost, 100 rounds of
-depth 6; LightGBM, 200 rounds of 31 leaves; a random forest of scikit-learn, 100 trees of depth 15;
-all else as the libraries have it. They are pruned with the training rows: to each budget of nodes
-by one call of `prune`, and by the paper's layers and competitors (`--models xgb lgb rf`); to each
-budget also with new splits (`--models xgb-split lgb-split rf-split`). What a user would do instead:
-train a small LightGBM, XGBoost or random forest on the same rows, many settings of each.
+missing values 0; classes of fewer than ten rows, or five that train or validate, are left out. The
+originals: XGBoost, 100 rounds of depth 6; LightGBM, 200 rounds of 31 leaves; a random forest of
+scikit-learn, 100 trees of depth 15; all else as the libraries have it. They are pruned with the
+training rows: to each budget of nodes by one call of `prune`, and by the paper's layers and
+competitors (`--models xgb lgb rf`); to each budget also with new splits (`--models xgb-split
+lgb-split rf-split`). What a user would do instead: train a small LightGBM, XGBoost or random forest
+on the same rows, many settings of each.
 Global refinement is left out of several classes and of more than 15,000 nodes, and L1 over trees of
 boosting for several classes: they take minutes there.
 
