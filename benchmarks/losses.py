@@ -11,7 +11,6 @@ below the prediction. Writes results/losses.md.
 """
 
 import argparse
-import time
 from functools import partial
 from pathlib import Path
 
@@ -79,12 +78,9 @@ def run(folder, sets):
         for loss, level in tasks:
             measure = judged(loss, level)
             for library, model in models(loss, level).items():
-                begun = time.perf_counter()
                 model.fit(X, y)
-                fitted = time.perf_counter()
                 nodes = fp.Forest.from_model(model).n_nodes
                 small = fp.prune(model, X, y, max_nodes=nodes // SHARE, X_val=X_val, y_val=y_val)
-                taken = time.perf_counter() - fitted
                 full, pruned = (m.predict(X_test) for m in (model, small.to_native()))
                 row = {
                     "data": name,
@@ -96,8 +92,6 @@ def run(folder, sets):
                     "pruned": measure(y_test, pruned),
                     "below": np.nan if np.isnan(level) else 100 * (y_test <= full).mean(),
                     "below_pruned": np.nan if np.isnan(level) else 100 * (y_test <= pruned).mean(),
-                    "fit_seconds": fitted - begun,
-                    "seconds": taken,
                 }
                 rows.append(row | {"ratio": row["pruned"] / row["full"]})
                 print(rows[-1], flush=True)
@@ -128,15 +122,14 @@ def report(found):
     lines += [
         "",
         "| data | loss | library | nodes | kept | test loss, full | pruned | ratio "
-        "| % below, full | pruned | prune / fit |",
-        "|---" * 11 + "|",
+        "| % below, full | pruned |",
+        "|---" * 10 + "|",
     ]
     for row in found.itertuples():
         below = "- | -" if np.isnan(row.below) else f"{row.below:.1f} | {row.below_pruned:.1f}"
         lines.append(
             f"| {row.data} | {row.loss} | {row.library} | {row.nodes:,} | {row.kept:,} "
-            f"| {row.full:.4g} | {row.pruned:.4g} | {row.ratio:.3f} | {below} "
-            f"| {row.seconds / row.fit_seconds:.1f} |"
+            f"| {row.full:.4g} | {row.pruned:.4g} | {row.ratio:.3f} | {below} |"
         )
     return "\n".join(lines) + "\n"
 
