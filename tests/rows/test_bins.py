@@ -16,7 +16,7 @@ import forestprune as fp
 from forestprune.forest.new_splits import SplitLimits, split_limits, with_new_trees
 from forestprune.kernels.records import MOST_BINS, NUMERIC
 from forestprune.rows import bins as module
-from forestprune.rows.bins import make_bins
+from forestprune.rows.bins import make_bins, most_bins
 
 CODES = 41
 
@@ -71,6 +71,7 @@ def test_rows_are_in_the_bins_that_borders_make(drawn, some, others, kinds, one,
             for column in range(N_FEATURES)
         ]
         assert bins.of(X, n_jobs).tolist() == expected
+    assert bins.columns.first[-1] <= most_bins(forest, limits)
     assert [bins.count(column) for column in range(N_FEATURES)] == [
         len(borders) + 1 + (kind in ("left", "right", "either"))
         for borders, kind in zip(bins.borders, kinds, strict=True)

@@ -13,7 +13,8 @@ from sklearn.ensemble import (
 from sklearn.metrics import r2_score
 
 import forestprune as fp
-from forestprune.select import resplit
+from forestprune.polishing.split import memory
+from forestprune.select import resplit, split_polish
 from forestprune.select.path import PruningPath
 from forestprune.select.preference import SURE
 
@@ -295,3 +296,19 @@ def test_what_new_splits_make_of_a_model_must_keep_to_the_budget_too(
     most, sizes = -1, []
     assert not is_new(fp.prune(forest, X, Y, max_bytes=20_000, polish="split", **how))
     assert len(sizes) > 1
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_taken(forest, monkeypatch):
+    monkeypatch.setattr(memory, "_free_memory", lambda: 1_000)
+    monkeypatch.setattr(split_polish, "make_bins", None)  # which is not reached
+    wanted = rf"for {len(Y)} rows of {X.shape[1]} columns .* has 0.0 GB left. Give fewer rows"
+    with pytest.raises(ValueError, match=wanted):
+        fp.prune(forest, X, Y, max_nodes=60, polish="split", **HELD_OUT)
+
+
+def test_columns_of_few_bins_need_less_memory(forest, monkeypatch):
+    monkeypatch.setattr(memory, "_free_memory", lambda: 10**8)
+    source = fp.Forest.from_model(forest)
+    memory.require_memory(source, len(Y), 1_000)
+    with pytest.raises(ValueError, match="GB left"):
+        memory.require_memory(source, len(Y), 10**7)

@@ -186,7 +186,12 @@ ONE = {"y_val": np.full(200, "yes")}
         (TWO, no_number, {}, "scoring=no_number cannot .*: it has no value there"),
         (TWO, no_weights, {"sample_weight_val": WEIGHTS}, "Rows have weights: leave them out"),
         (AMOUNTS, "accuracy", {}, "continuous .*The model predicts numbers, not classes"),
-        (AMOUNTS, "roc_auc", {}, "none of the .*The model predicts numbers, not classes"),
+        (
+            AMOUNTS,
+            "roc_auc",
+            {},
+            "rows: this model has none of the .*The model predicts numbers, not classes",
+        ),
     ],
 )
 def test_what_cannot_be_scored_says_why(problem, how, more, message):

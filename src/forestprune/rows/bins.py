@@ -72,8 +72,7 @@ def make_bins(forest: Forest, matrix: FloatMatrix, limits: SplitLimits) -> Bins:
     if forest.category_set.size:
         numeric &= forest.category_set < 0
     split, threshold = forest.feature[numeric], forest.threshold[numeric]
-    numbers = max(int(np.count_nonzero(~limits.categorical)), 1)
-    most = min(MOST_BORDERS, max(MOST_IN_ALL // numbers, FEWEST))
+    most = _most_borders(limits)
     borders, counts = [], []
     for column in range(forest.n_features):
         if limits.categorical[column]:
@@ -101,6 +100,20 @@ def make_bins(forest: Forest, matrix: FloatMatrix, limits: SplitLimits) -> Bins:
             missing=seal(missing.astype(np.int8)),
         ),
     )
+
+
+def most_bins(forest: Forest, limits: SplitLimits) -> int:
+    """Return how many bins the columns of a forest have at most, all together."""
+    own = np.bincount(forest.feature[forest.left >= 0], minlength=forest.n_features)
+    borders = np.maximum(np.minimum(own, MOST_OWN), _most_borders(limits))
+    borders[limits.categorical] = MOST_BORDERS
+    return int(borders.sum()) + 3 * forest.n_features  # beyond all, for gaps apart, and for gaps
+
+
+def _most_borders(limits: SplitLimits) -> int:
+    """Return how many borders a column of numbers has, unless the forest has more on it."""
+    numbers = max(int(np.count_nonzero(~limits.categorical)), 1)
+    return min(MOST_BORDERS, max(MOST_IN_ALL // numbers, FEWEST))
 
 
 def _fill(bins: Bins, matrix: FloatMatrix, first: int, last: int, out: NDArray[np.uint8]) -> None:

@@ -155,6 +155,7 @@ class ScorerJudge(Judge):
                 score = self._score(model, np.arange(self._rows.encoding.n_rows))
             except Exception as error:
                 why, score, reason = error, np.nan, str(error).strip().rstrip(".")
+                reason = reason.replace(type(model).__name__, "this model")
         self._pass_on(caught)
         if np.isfinite(score):
             return score

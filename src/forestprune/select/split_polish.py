@@ -16,7 +16,7 @@ from forestprune.forest.new_splits import split_limits
 from forestprune.options import Options
 from forestprune.polishing.split.descent import SplitDescent, SplitRows
 from forestprune.polishing.split.memory import require_memory
-from forestprune.rows.bins import Bins, make_bins
+from forestprune.rows.bins import Bins, make_bins, most_bins
 from forestprune.rows.encoding import encode_matrix
 from forestprune.select.budget import Budget
 from forestprune.select.pruned import forest_at
@@ -151,7 +151,7 @@ class SplitPolisher:
         matrix = rows.kept_matrix
         original = rows.source.original
         limits = split_limits(forest, give_up_symmetry=True, original=original)
-        require_memory(forest, len(matrix))
+        require_memory(forest, len(matrix), most_bins(forest, limits))
         if self._bins is None or self._split_rows is None:
             self._bins = make_bins(forest, matrix, limits)
             bins = self._bins.of(matrix, options.n_jobs)

@@ -10,13 +10,16 @@ BYTES_OF_NODE = MOST_BINS + 100
 """Of a node: which bins go left, and what else is known of it, twice for trees at work."""
 
 
-def require_memory(forest: Forest, n_rows: int) -> None:
-    """Refuse what would not fit into the memory that this machine has left, if that is known."""
+def require_memory(forest: Forest, n_rows: int, n_bins: int) -> None:
+    """Refuse what would not fit into the memory that this machine has left, if that is known.
+
+    Of so many rows, whose columns have `n_bins` bins all together.
+    """
     outputs = forest.value.shape[1]
     largest = int((forest.offsets[1:] - forest.offsets[:-1]).max(initial=1) + 1) // 2
     bins = n_rows * forest.n_features
     leaves = 4 * n_rows * forest.n_trees
-    sums = 8 * MOST_BINS * forest.n_features * (outputs + 1) * largest
+    sums = 8 * n_bins * (outputs + 1) * largest
     rows = 8 * n_rows * (6 * forest.n_outputs + 4 * outputs)
     needed = bins + leaves + sums + rows + BYTES_OF_NODE * forest.n_nodes
     free = _free_memory()
