@@ -4,11 +4,12 @@
 
 Of what `frontier.py` and `classification.py` found: for each original and budget of nodes one call
 of `prune` with `polish="split"` gives two models, with new splits and with the original's own, both
-chosen on validation rows. Small models trained directly are those of the same two benchmarks: the
-one with the least error on validation rows within the budget. Errors are those of test rows: the
-mean squared error of regressors, the log-loss of classifiers; of which less than 0.01 counts as
-0.01, for nothing should be divided by next to nothing. Writes results/split_polish.csv,
-results/split_polish.md and results/split_polish.png.
+chosen on validation rows. Small models trained directly are those of results/frontier.csv and
+results/classification.csv: the one with the least error on validation rows within the budget.
+Errors are those of test rows: the mean squared error of regressors, the log-loss of classifiers; of
+which less than 0.01 counts as 0.01, for nothing should be divided by next to nothing. Writes
+results/split_polish.csv, results/split_polish.md and results/split_polish.png; lines of the first
+about data sets of which there are no points stay.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from new_splits import BUDGETS, SPLIT, WITH, WITHOUT
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+TABLE = RESULTS / "split_polish.csv"
 POINTS = {"regression": RESULTS / "points", "classification": RESULTS / "points" / "classes"}
 ORIGINALS = {
     ("regression", "rf"): "Random forests",
@@ -36,22 +38,26 @@ MANY_ROWS, WORSE = 5_000, 1.01
 """On sets of more rows no model should be worse than the one without by more."""
 
 
-def chosen_directly(points, budget):
-    """Return the test error of the small model that validation rows choose; NaN if none fits."""
-    within = points[points.nodes <= budget]
-    return np.nan if within.empty else within.test[within.val.idxmin()]
+def trained_directly():
+    """Return the test errors of small models by data set and budget, as other reports have them."""
+    found = {}
+    for table, column in (("frontier", "test"), ("classification", "log_loss")):
+        lines = pd.read_csv(RESULTS / f"{table}.csv")
+        lines = lines[(lines.method == "trained directly") & lines.budget.notna()]
+        for line in lines.itertuples():
+            found[line.data, int(line.budget)] = getattr(line, column)
+    return found
 
 
 def collect(folder):
     """Return one line for each data set, original and budget."""
     about = pd.read_csv(folder / "datasets.csv").set_index("name")
-    rows = []
+    rows, direct = [], trained_directly()
     for task, points in POINTS.items():
         for kind in [kind for known, kind in ORIGINALS if known == task]:
             for file in sorted(points.glob(f"*-{kind}{SPLIT}.csv.gz")):
                 name = file.name.removesuffix(f"-{kind}{SPLIT}.csv.gz")
-                own, direct = pd.read_csv(file), points / f"{name}-direct.csv.gz"
-                small = pd.read_csv(direct) if direct.exists() else None
+                own = pd.read_csv(file)
                 full = own[own.method == "full"].iloc[0]
                 for budget in BUDGETS:
                     found = own[own.detail == budget].set_index("method")
@@ -69,14 +75,24 @@ def collect(folder):
                             "without": found.test[WITHOUT],
                             "with": found.test[WITH],
                             "taken": found.val[WITH] != found.val[WITHOUT],
-                            "direct": np.nan if small is None else chosen_directly(small, budget),
+                            "direct": direct.get((name, budget), np.nan),
                         }
                     )
-    found = pd.DataFrame(rows)
+    found = with_earlier(pd.DataFrame(rows))
     classes = found.task == "classification"
     for column in ("full", "without", "with", "direct"):
         found.loc[classes, column] = found.loc[classes, column].clip(lower=LEAST_LOSS)
     return found.assign(ratio=found["with"] / found["without"])
+
+
+def with_earlier(found):
+    """Return lines with those of an earlier report about other data sets and originals."""
+    if not TABLE.exists():
+        return found
+    earlier, key = pd.read_csv(TABLE).drop(columns="ratio"), ["task", "original", "data"]
+    known = pd.MultiIndex.from_frame(found[key]) if len(found) else []
+    others = earlier[~pd.MultiIndex.from_frame(earlier[key]).isin(known)]
+    return pd.concat([found, others], ignore_index=True) if len(found) else others
 
 
 def parts(found):
@@ -205,7 +221,7 @@ def main() -> None:
     if not options.data.exists():
         raise SystemExit(f"{options.data} does not exist: say where the data sets are with --data.")
     found = collect(options.data)
-    found.to_csv(RESULTS / "split_polish.csv", index=False, float_format="%.5g")
+    found.to_csv(TABLE, index=False, float_format="%.5g")
     body = [
         "# New splits: error at equal size",
         "",
