@@ -30,6 +30,7 @@ CONTENTS = {
         "/benchmarks/results/classification",
         "/benchmarks/results/lop",
         "/benchmarks/results/losses",
+        "/benchmarks/results/split_polish",
         "/benchmarks/results/million_rows",
         "/benchmarks/results/reach",
         "/benchmarks/results/constraints",
