@@ -184,7 +184,9 @@ def each_set(found):
 def figure(found):
     """Draw the mean error by budget, over that of the small model trained directly."""
     shown = list(parts(found[found.direct.notna()]))
-    fig, axes = plt.subplots(2, 4, figsize=(14, 7), sharey=True, layout="constrained")
+    lines = -(-len(shown) // 4)
+    size = {"figsize": (14, 0.4 + 3.4 * lines), "squeeze": False}
+    fig, axes = plt.subplots(lines, 4, sharey=True, layout="constrained", **size)
     for axis, (name, part) in zip(axes.flat, shown, strict=False):
         for column, label, colour in (
             ("without", "its own splits", "#c0392b"),
