@@ -31,6 +31,7 @@ CONTENTS = {
         "/benchmarks/results/lop",
         "/benchmarks/results/losses",
         "/benchmarks/results/split_polish",
+        "/benchmarks/results/corrective",
         "/benchmarks/results/million_rows",
         "/benchmarks/results/reach",
         "/benchmarks/results/constraints",
