@@ -112,8 +112,9 @@ def goal_table(found):
     lines = [
         "| original | sets | error with new splits / without | share of pairs with new splits "
         "| below the small model, without | with | worst ratio beyond "
-        f"{MANY_ROWS:,} rows | pairs above {WORSE} |",
-        "|---" * 8 + "|",
+        f"{MANY_ROWS:,} rows | pairs above {WORSE} "
+        f"| below the small model, with, up to {MANY_ROWS:,} rows | beyond |",
+        "|---" * 10 + "|",
     ]
     for name, part in parts(found):
         pairs = part[part.direct.notna()]
@@ -123,7 +124,8 @@ def goal_table(found):
             f"| {name} | {part.data.nunique()} | {mean_ratio(part.ratio):.3f} "
             f"| {part.taken.mean():.2f} | {(pairs['without'] < pairs.direct).mean():.2f} "
             f"| {(pairs['with'] < pairs.direct).mean():.2f} of {len(pairs)} "
-            f"| {large.ratio.max():.3f} | {above} |"
+            f"| {large.ratio.max():.3f} | {above} "
+            f"| {won(part[part.rows <= MANY_ROWS])} | {won(large)} |"
         )
     return [*lines, ""]
 
