@@ -8,6 +8,7 @@ from forestprune._version import __version__
 if TYPE_CHECKING:
     from forestprune import baselines
     from forestprune.api import polish, prune, prune_path
+    from forestprune.blocks.files import RowFiles, open_rows
     from forestprune.datasets import load_wine_quality
     from forestprune.estimators import (
         ForestPruneClassifier,
@@ -41,12 +42,14 @@ __all__ = [
     "Origin",
     "PrunedForest",
     "PruningPath",
+    "RowFiles",
     "UnsupportedModelError",
     "__version__",
     "baselines",
     "depth_difference",
     "encode",
     "load_wine_quality",
+    "open_rows",
     "plot_depths",
     "plot_forest",
     "plot_importance",
@@ -72,10 +75,12 @@ _MODULES = {
     "Origin": "forest.origin",
     "PrunedForest": "select.pruned",
     "PruningPath": "select.path",
+    "RowFiles": "blocks.files",
     "UnsupportedModelError": "exceptions",
     "depth_difference": "rows.differences",
     "encode": "rows.encoding",
     "load_wine_quality": "datasets",
+    "open_rows": "blocks.files",
     "plot_depths": "show.plotting",
     "plot_forest": "show.plotting",
     "plot_importance": "show.plotting",

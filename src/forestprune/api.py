@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from forestprune.blocks.given import blocks_of
 from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.options import Format, Options, require_count
 from forestprune.select.budget import Budget
-from forestprune.select.choose import Wanted, open_model, solvers, whole_path
+from forestprune.select.by_sample import BySample
+from forestprune.select.choose import Wanted, open_model, solvers, whole_paths
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
-from forestprune.select.request import choose
+from forestprune.select.request import choose, rows_of
 from forestprune.select.resplit import choose_polished, with_new_splits
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
 from forestprune.select.scoring import Scoring, check_scoring
 from forestprune.select.solver import everything
 from forestprune.select.validation import validate
-from forestprune.solve.point import Point
 
 
 def prune(
@@ -146,8 +147,10 @@ def prune(
         one_standard_error=one_standard_error,
         n_alphas=n_alphas,
     )
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
-    if X_val is X and y is not None and wanted.by_quality:
+    blocks = blocks_of(X, y, sample_weight)
+    labelled = y is not None if blocks is None else blocks.labelled
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=labelled)
+    if X_val is X and labelled and wanted.by_quality:
         warn_caller(
             "X_val are the rows to prune with. A model that was trained on them looks far better "
             "on them than it is, and what may be lost is measured against that: give rows that it "
@@ -155,7 +158,8 @@ def prune(
             UserWarning,
         )
     with np.errstate(under="ignore"):  # squares of next to nothing are nothing
-        path, taken = choose(model, X, y, sample_weight, wanted, held_out, Options.of(options))
+        rows = (X, y, sample_weight) if blocks is None else (blocks, None, None)
+        path, taken = choose(model, *rows, wanted, held_out, Options.of(options))
         return path[taken]
 
 
@@ -223,28 +227,28 @@ def prune_path(
             "use path.select(max_trees=...)."
         )
     given = None if alphas is None else checked_alphas(alphas)
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
+    blocks = blocks_of(X, y, sample_weight)
+    labelled = y is not None if blocks is None else blocks.labelled
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=labelled)
     _check_choice(how, held_out)
     with np.errstate(under="ignore"):
         source, how = open_model(model, X, how, max_depth, format)
         splits = how.polish == "split"
         plain = how.plain if splits else how
-        rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs, keep_matrix=splits)
-        del X
+        of = (X, y, sample_weight) if blocks is None else (blocks, None, None)
+        rows, everything = rows_of(source, *of, how)
+        del X, of
         validation_rows = None
         if held_out is not None:
             validation_rows = held_out.routed(source, how.n_jobs, keep_matrix=splits)
-        paths: list[list[Point]] = []
-        last: list[Point] = []
-        several = how.shrinkage is not None and len(how.shrinkages) > 1
-        for solver in solvers(rows, plain, max_trees, choosing=several):
-            if given is not None:
-                paths.append(solver.path(given))
-            else:
-                found, last = whole_path(solver, n_alphas, validation_rows)
-                paths.append(found)
-            del solver  # what it takes must be gone before the next one begins
-        paths[-1] += last
+        several = plain.shrinkage is not None and len(plain.shrinkages) > 1
+        if everything is not None:
+            by_sample = BySample(rows, everything, validation_rows, plain)
+            paths = by_sample.paths(n_alphas, given, several=several)
+        else:
+            problem = rows.problem(plain.n_jobs)
+            choosing = solvers(problem, plain, max_trees, choosing=several)
+            paths = whole_paths(choosing, n_alphas, given, validation_rows)
         parts = []
         if validation_rows is not None:
             parts = [validate(validation_rows, path, how.scoring) for path in paths]

@@ -134,7 +134,7 @@ class FoldedEstimator(PrunedEstimator):
         with np.errstate(under="ignore"):
             paths: list[list[Point]] = []
             last: list[Point] = []
-            for solver in solvers(routed, how, self._picked, choosing=True):
+            for solver in solvers(routed.problem(how.n_jobs), how, self._picked, choosing=True):
                 if given is not None:
                     paths.append(solver.path(given))
                 else:

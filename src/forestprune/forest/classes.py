@@ -112,17 +112,21 @@ def _rounded(label: Any) -> Any:
         return float(np.float32(label))
 
 
-def row_weights(origin: "Origin", numbers: NDArray[np.int64]) -> NDArray[np.float64] | None:
+def row_weights(
+    origin: "Origin", numbers: NDArray[np.int64], counts: NDArray[np.int64] | None = None
+) -> NDArray[np.float64] | None:
     """Return by what each row counts, given the number of its class; None if all count the same.
 
-    So a model that was trained to treat its classes alike is pruned to do so.
+    So a model that was trained to treat its classes alike is pruned to do so. `counts` are how many
+    rows each class has, if there are others than these.
     """
     weight, n_classes = origin.class_weight, len(origin.classes)
     if not weight:
         return None
     if isinstance(weight, str):
-        counts = np.bincount(numbers, minlength=n_classes)
-        by_class = numbers.size / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
+        if counts is None:
+            counts = np.bincount(numbers, minlength=n_classes)
+        by_class = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1.0))
         if weight == "sqrt_balanced":
             # As CatBoost has it: relative to the largest class, and by the root.
             by_class = np.sqrt(counts.max() / np.maximum(counts, 1.0))

@@ -14,6 +14,7 @@ from typing import Any
 _FILES = {
     "add_leaves": "leaves",
     "add_up_bins": "histograms",
+    "add_up_children": "sums",
     "add_up_rows": "sums",
     "average_up": "sums",
     "best_prunings": "subtrees",

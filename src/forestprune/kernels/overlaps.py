@@ -12,6 +12,7 @@ import numpy as np
 from forestprune.kernels.constraints import within
 from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.nodes import first_leaf
+from forestprune.kernels.subtrees import left_unsaid, own_weight
 from forestprune.kernels.sums import FEW, subtract, sum_by
 
 
@@ -22,12 +23,12 @@ def _rows_to_count(trees, cut, i, mine, fresh, rows, place):
     They are those in fresh slots but for the largest of these, whose place in `mine` is returned
     too; -1 if none is fresh.
     """
-    a, row_leaf = trees.offsets[i], cut.row_leaf[i]
+    a, row_leaf, own = trees.offsets[i], cut.row_leaf[i], own_weight(trees)
     first = first_leaf(a, i)
     counted, largest, most = np.zeros(mine.size, np.bool_), -1, -1.0
     for j in range(mine.size):
         counted[j] = fresh[mine[j]]
-        weight = trees.weight[a + cut.leaves[first + j]]
+        weight = own[a + cut.leaves[first + j]]
         if counted[j] and weight > most:
             largest, most = j, weight
     count = 0
@@ -48,7 +49,7 @@ def count_overlaps(row_weight, trees, cut, order, overlaps, slot, fresh):
     Every row ends somewhere in a tree. So what one of its leaves shares with another tree's is
     what is left of that by the others, and the largest that is fresh need not be counted.
     """
-    shared = overlaps.weight
+    shared, own = overlaps.weight, own_weight(trees)
     rows = np.empty(cut.row_leaf.shape[1] + 1, np.int32)
     place = np.empty(cut.row_leaf.shape[1] + 1, cut.row_leaf.dtype)
     for i in order:
@@ -64,7 +65,7 @@ def count_overlaps(row_weight, trees, cut, order, overlaps, slot, fresh):
             table = np.zeros((mine.size, n))
             if other == i:
                 for j in range(n):
-                    table[j, j] = trees.weight[a + cut.leaves[first + j]]
+                    table[j, j] = own[a + cut.leaves[first + j]]
             else:
                 if row_weight.size:
                     for r in range(count):
@@ -73,7 +74,7 @@ def count_overlaps(row_weight, trees, cut, order, overlaps, slot, fresh):
                     for r in range(count):
                         table[place[r], row_leaf[rows[r]]] += 1.0
                 for k in range(n):
-                    left = trees.weight[a + cut.leaves[first + k]]
+                    left = own[a + cut.leaves[first + k]]
                     for j in range(mine.size):
                         if j != largest:
                             left -= table[j, k] if fresh[mine[j]] else shared[mine[j], theirs[k]]
@@ -110,7 +111,8 @@ def refit_by_overlaps(row_weight, trees, cut, price, order, overlaps, slot, size
                     f, origin = cut.value[o, v], trees.origin[o, v]
                     rate = trees.weight[v] + price.shrinkage
                     # The residual's own sum, less what draws the value back.
-                    left = sums[o, slot[first + j]] - price.shrinkage * (f - origin)
+                    left = sums[o, slot[first + j]] + left_unsaid(trees, cut, o, v)
+                    left -= price.shrinkage * (f - origin)
                     by[o, j] = left / rate if rate > 0.0 else 0.0
                     if trees.low.shape[1]:
                         step = within(trees, cut.stretch[i], o, v, f + by[o, j]) - f

@@ -33,6 +33,9 @@ class Trees(NamedTuple):
     weight: NDArray[np.float64]  # of the rows that pass the node
     low: NDArray[np.float64]  # (n_outputs, n_nodes): what a node must add at least, and at most;
     high: NDArray[np.float64]  # (n_outputs, 0) if it may add anything
+    own: NDArray[np.float64]  # (n_nodes,): weight of the rows that are there, if these stand for
+    excess: NDArray[np.float64]  # others too, and (n_outputs, n_nodes): what those sum up to beyond
+    # them; (0,) and (n_outputs, 0) if all rows are there: see correction.py in solve/
 
 
 class Pruning(NamedTuple):

@@ -90,7 +90,7 @@ def distribution_objectives(trees, price, i, total, best):
     """Do what `leaf_objectives` does for leaves that must be distributions over classes."""
     a, b = trees.offsets[i], trees.offsets[i + 1]
     for o in range(total.shape[0]):
-        add_up_splits(splits_of(trees, i), total[o])
+        add_up(trees, i, o, total[o])
     q = np.empty(total.shape[0])
     for v in range(b - a):
         weight = trees.weight[a + v]
@@ -104,13 +104,45 @@ def distribution_objectives(trees, price, i, total, best):
 
 
 @inner
+def own_weight(trees):
+    """Return the weight of the rows that are there and pass each node."""
+    return trees.own if trees.own.size else trees.weight
+
+
+@inner
+def left_unsaid(trees, cut, o, v):
+    """Return what the rows that are there do not tell of the residual of all, summed over node v.
+
+    The node must be a leaf now.
+    """
+    if trees.own.size:
+        return trees.excess[o, v] - (trees.weight[v] - trees.own[v]) * cut.value[o, v]
+    return 0.0
+
+
+@inner
+def add_up(trees, i, o, sums):
+    """Set the sums of the splits of tree i, for output o, where those of its leaves are known."""
+    split = splits_of(trees, i)
+    if not trees.own.size:
+        add_up_splits(split, sums)
+        return
+    excess = trees.excess[o][trees.offsets[i] :]
+    for k in range(split.size):
+        s = np.uint64(split.size - 1 - k)
+        left = s + s + ONE
+        sums[split[s]] = sums[left] + sums[left + ONE]
+        sums[split[s]] += excess[split[s]] - excess[left] - excess[left + ONE]
+
+
+@inner
 def sum_residuals(codes, trees, cut, active, inside, i, in_leaf, spare, total):
     """Write into total[o, v] the residual without tree i, summed over the rows in leaf v.
 
     `in_leaf` is scratch for its leaves, `spare` for `sum_by`.
     """
     leaf, a = leaves_of(trees, i), trees.offsets[i]
-    weight, there = trees.weight[a:], inside[first_leaf(a, i) :]
+    weight, there = own_weight(trees)[a:], inside[first_leaf(a, i) :]
     leaf_of = cut.leaf_of[first_leaf(active.offsets[i], i) :]
     for o in range(total.shape[0]):
         row = total[o]
@@ -123,6 +155,8 @@ def sum_residuals(codes, trees, cut, active, inside, i, in_leaf, spare, total):
         else:
             for rank in range(leaf.size):
                 row[leaf[rank]] = in_leaf[rank]
+        for rank in range(leaf.size if trees.own.size else 0):
+            row[leaf[rank]] += trees.excess[o, a + leaf[rank]]
 
 
 @inner
@@ -141,7 +175,7 @@ def leaf_objectives(trees, price, i, share, bounded, stretch, total, best):
         best[v] = 0.0
     for o in range(total.shape[0]):
         sums, origin = total[o], trees.origin[o][a:b]
-        add_up_splits(splits_of(trees, i), sums)
+        add_up(trees, i, o, sums)
         if price.refit:
             # Two loops, since one that asks of each node whether it is bounded takes far longer.
             for v in range(b - a if bounded else 0):
@@ -265,6 +299,7 @@ def _change(codes, row_weight, trees, price, cut, i, keep, value, level, by_leaf
             by_leaf[o, rank] = -before[leaf_of[rank]]
     _reshape(codes, trees, price, cut, i, keep, level)
     cut.shift[i] = 0.0
+    weight = own_weight(trees)
     for j in range(first, first + cut.n_leaves[i]):
         v = cut.leaves[j]
         for o in range(value.shape[0]):
@@ -276,7 +311,7 @@ def _change(codes, row_weight, trees, price, cut, i, keep, value, level, by_leaf
         by, after = by_leaf[o], leaf_values(trees, cut, i, o)
         for rank in range(leaf.size):
             by[rank] += after[leaf_of[rank]]
-            square += trees.weight[a + leaf[rank]] * by[rank] * by[rank]
+            square += weight[a + leaf[rank]] * by[rank] * by[rank]
         subtract(by, codes[i], row_weight, cut.residual[o])
     cut.moved[0] += np.sqrt(square)
 
@@ -292,7 +327,7 @@ def _refit(row_weight, trees, price, cut, i, sums, spare):
     bounded = is_bounded(trees, price)
     a, count = trees.offsets[i], cut.n_leaves[i]
     first, row_leaf = first_leaf(a, i), cut.row_leaf[i]
-    outputs = sums.shape[0]
+    outputs, own = sums.shape[0], own_weight(trees)
     gain, square, shift = 0.0, 0.0, 0.0
     for o in range(outputs):
         step = sums[o]
@@ -302,7 +337,8 @@ def _refit(row_weight, trees, price, cut, i, sums, spare):
             n, f, origin = trees.weight[v], cut.value[o, v], trees.origin[o, v]
             rate = n + price.shrinkage
             # The residual's own sum, less what draws the value back.
-            by = (step[j] - price.shrinkage * (f - origin)) / rate if rate > 0.0 else 0.0
+            left = step[j] + left_unsaid(trees, cut, o, v)
+            by = (left - price.shrinkage * (f - origin)) / rate if rate > 0.0 else 0.0
             step[j] = by
             if bounded:
                 step[j] = allowed(trees, price, cut.stretch[i], o, v, f + by) - f
@@ -310,7 +346,7 @@ def _refit(row_weight, trees, price, cut, i, sums, spare):
                 by = step[j]
             else:
                 gain += rate * by * by
-            square += n * by * by
+            square += own[v] * by * by
             shift += (f + by - origin) ** 2
     if gain <= price.min_gain:
         return False
@@ -332,8 +368,11 @@ def _refit_distributions(row_weight, trees, price, cut, i, sums, spare):
     a, count = trees.offsets[i], cut.n_leaves[i]
     first, row_leaf = first_leaf(a, i), cut.row_leaf[i]
     gain, square, shift, q = 0.0, 0.0, 0.0, np.empty(sums.shape[0])
+    own = own_weight(trees)
     for o in range(q.size):
         sum_by(row_leaf, cut.residual[o], sums[o][:count], spare)
+        for j in range(count):
+            sums[o, j] += left_unsaid(trees, cut, o, a + cut.leaves[first + j])
     for j in range(count):
         v = a + cut.leaves[first + j]
         rate = trees.weight[v] + price.shrinkage
@@ -346,7 +385,7 @@ def _refit_distributions(row_weight, trees, price, cut, i, sums, spare):
             f, origin = cut.value[o, v], trees.origin[o, v]
             step = q[o] - f
             gain += step * (2.0 * (sums[o, j] - price.shrinkage * (f - origin)) - rate * step)
-            square += trees.weight[v] * step * step
+            square += own[v] * step * step
             shift += (f + step - origin) ** 2
             sums[o, j] = step
     if gain <= price.min_gain:

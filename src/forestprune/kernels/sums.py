@@ -34,6 +34,17 @@ def add_up_rows(codes, amounts, first, last, offsets, left, sums):
 
 
 @kernel
+def add_up_children(left, offsets, sums):
+    """Set the sums of each split to those of its children; `left` counts from its tree's root."""
+    for i in range(offsets.size - 1):
+        a = offsets[i]
+        for v in range(offsets[i + 1] - 1, a - 1, -1):
+            c = a + left[v]
+            for o in range(sums.shape[0] if left[v] >= 0 else 0):
+                sums[o, v] = sums[o, c] + sums[o, c + 1]
+
+
+@kernel
 def average_up(left, cover, value):
     """Set each split's value to its children's, weighted by cover (equally where there is none)."""
     for v in range(left.size - 1, -1, -1):

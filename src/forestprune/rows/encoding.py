@@ -64,14 +64,31 @@ class Encoding:
                 f"There must be one amount for each of the {self.n_rows} rows, "
                 f"got shape {amounts.shape}."
             )
-        forest = self.forest
-        sums = np.empty(forest.n_nodes)
-        tasks = [
-            (self.codes, amounts, first, last, forest.offsets, forest.left, sums)
-            for first, last in split_range(forest.n_trees, 4 * thread_count(n_jobs))
-        ]
-        run_in_threads(kernels.add_up_rows, tasks, n_jobs, "adding up rows")
+        sums = np.empty(self.forest.n_nodes)
+        ranges = split_range(self.forest.n_trees, 4 * thread_count(n_jobs))
+        self._add_up([(amounts, first, last, sums) for first, last in ranges], n_jobs)
         return sums
+
+    def output_sums(
+        self, amounts: NDArray[np.float64], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the totals of amounts[o], of what trees that add to output o are to tell.
+
+        Of trees that add to all outputs, shape (n_outputs, n_nodes); of trees that add to one each,
+        shape (1, n_nodes).
+        """
+        if not self.forest.tree_output.size:
+            return np.array([self.node_sums(each, n_jobs) for each in amounts])
+        sums, amounts = np.empty(self.forest.n_nodes), read_only_view(np.ascontiguousarray(amounts))
+        outputs = self.forest.tree_output.tolist()
+        self._add_up([(amounts[o], i, i + 1, sums) for i, o in enumerate(outputs)], n_jobs)
+        return sums[np.newaxis]
+
+    def _add_up(self, tasks: list[tuple[Any, ...]], n_jobs: int | None) -> None:
+        """Add up amounts over the rows, for some ranges of trees."""
+        offsets, left = self.forest.offsets, self.forest.left
+        calls = [(self.codes, by, *trees, offsets, left, sums) for by, *trees, sums in tasks]
+        run_in_threads(kernels.add_up_rows, calls, n_jobs, "adding up rows")
 
     def __repr__(self) -> str:
         return (

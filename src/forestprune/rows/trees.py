@@ -39,7 +39,8 @@ def read_trees(forest: "Forest", weight: NDArray[np.float64]) -> Trees:
     split, leaf = splits_and_leaves(forest)
     low, high = _bounds(forest)
     origin = _added(forest, forest.value)
-    return Trees(forest.offsets, split, leaf, origin, weight, low, high)
+    nothing = seal(np.empty(0)), seal(np.empty((origin.shape[0], 0)))
+    return Trees(forest.offsets, split, leaf, origin, weight, low, high, *nothing)
 
 
 def _added(forest: "Forest", value: NDArray[np.float64]) -> NDArray[np.float64]:

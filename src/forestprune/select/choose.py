@@ -23,6 +23,7 @@ from forestprune.select.solver import Solver, rule_for
 from forestprune.select.validation import Scorer, Validation, ValidationScore, validate
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
+from forestprune.solve.problem import Problem
 from forestprune.system.progress import track
 
 LARGE_STEP = 1.25
@@ -168,17 +169,23 @@ def choose_routed(
         solver = Solver(rows.problem(options.n_jobs), options, max_trees)
         alpha = 1.0 if wanted.alpha is None else float(wanted.alpha)
         return PruningPath(rows.source, (solver.solve_alone(alpha, wanted.n_alphas),)), 0
-    search = _Search(rows.source, validation_rows, wanted, options)
-    for solver in solvers(rows, options, max_trees, choosing=validation_rows is not None):
+    search = Search(rows.source, validation_rows, wanted, options)
+    problem = rows.problem(options.n_jobs)
+    for solver in solvers(problem, options, max_trees, choosing=validation_rows is not None):
         search.look(solver)
         del solver  # what it takes must be gone before the next one begins
     path, taken = search.chosen()
-    if not path.points[taken].n_trees:
-        warn_caller(_why_constant(path, wanted, options), UserWarning)
+    warn_of_constant(path, taken, wanted, options)
     return path, taken
 
 
-class _Search:
+def warn_of_constant(path: PruningPath, taken: int, wanted: Wanted, options: Options) -> None:
+    """Say why no tree is left, if none is."""
+    if not path.points[taken].n_trees:
+        warn_caller(_why_constant(path, wanted, options), UserWarning)
+
+
+class Search:
     """Finds what there is to choose from, for one shrinkage after another, and chooses."""
 
     def __init__(
@@ -199,14 +206,21 @@ class _Search:
         self._beyond: list[Point] = []
         self._full: list[Point] = []
 
-    def look(self, solver: Solver) -> None:
-        """Find the points of a path, and points beside it."""
+    def look(self, solver: Solver, begin: Point | None = None, *, closely: bool = True) -> None:
+        """Find the points of a path; if one looks `closely`, points beside it, too.
+
+        The path begins with what is kept at a point, if there is one to `begin` with.
+        """
         wanted, budget, source, rows = self._wanted, self._wanted.budget, self._source, self._rows
         scoring = solver.options.scoring
         scorer = None if rows is None or solver.rule.searches else Scorer(rows, scoring)
         grid = solver.grid(wanted.n_alphas)
+        alphas = Falling(grid)
+        if begin is not None:
+            alphas = Falling(grid, below=np.nextafter(begin.alpha, np.inf))
+            solver.rule.move_to(begin)
         ending = Ending(
-            n_grid=grid.size,
+            n_grid=len(alphas),
             n_nodes=source.forest.n_nodes,
             max_nodes=self._most_nodes,
             allows=budget.allows,
@@ -215,15 +229,16 @@ class _Search:
             good=wanted.good,
             hasty=True,
         )
-        found = solver.path(Falling(grid), ending)
+        found = solver.path(alphas, ending)
         known = []
         if rows is not None:
             known = [scorer.validation() if scorer else validate(rows, found, scoring)]
         further: list[Point] = []
-        if scorer is not None and wanted.good is not None and wanted.good(known[0].at(-1)):
-            further, scores = self._smaller(solver, found, scorer, wanted.good)
+        good = wanted.good if closely else None
+        if scorer is not None and good is not None and good(known[0].at(-1)):
+            further, scores = self._smaller(solver, found, scorer, good)
             known.append(scores)
-        if budget and not (wanted.by_quality and self._has_one(found + further, known)):
+        if budget and closely and not (wanted.by_quality and self._has_one(found + further, known)):
             path = PruningPath(source, tuple(found), known[0] if known else None)
             chosen = path.choose(budget, None, False, path.validation)
             beside = _further_points(path, chosen, budget, solver)
@@ -317,6 +332,29 @@ def whole_path(
     return points, _full_model(solver, points)
 
 
+def whole_paths(
+    solvers: Iterator[Solver],
+    n_alphas: int,
+    alphas: NDArray[np.float64] | None,
+    validation_rows: RoutedRows | None,
+) -> list[list[Point]]:
+    """Return the path of each solver, for some alphas or as far as it pays.
+
+    If not for some alphas, the last of all is the full model.
+    """
+    paths: list[list[Point]] = []
+    last: list[Point] = []
+    for solver in solvers:
+        if alphas is not None:
+            paths.append(solver.path(alphas))
+        else:
+            found, last = whole_path(solver, n_alphas, validation_rows)
+            paths.append(found)
+        del solver  # what it takes must be gone before the next one begins
+    paths[-1] += last
+    return paths
+
+
 def _full_model(solver: Solver, points: Sequence[Point]) -> list[Point]:
     """Return the full model as the last candidate, unless it is among some points.
 
@@ -335,10 +373,10 @@ def _full_model(solver: Solver, points: Sequence[Point]) -> list[Point]:
 
 
 def solvers(
-    rows: RoutedRows, options: Options, max_trees: int | None = None, *, choosing: bool
+    problem: Problem, options: Options, max_trees: int | None = None, *, choosing: bool
 ) -> Iterator[Solver]:
     """Yield a solver for each shrinkage to choose from; if nothing can choose, for the first."""
-    problem, shrinkages = rows.problem(options.n_jobs), options.shrinkages
+    shrinkages = options.shrinkages
     if not choosing or len(shrinkages) == 1:
         yield Solver(problem, options, max_trees)
         return

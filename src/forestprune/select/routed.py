@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from forestprune.blocks.blocks import Blocks
+from forestprune.blocks.given import blocks_of
 from forestprune.exceptions import OptionError
 from forestprune.forest.classes import Label, class_numbers, labels_of, row_weights
 from forestprune.forest.inputs import FloatMatrix
@@ -72,11 +74,29 @@ class RoutedRows:
 
         New splits are chosen by the rows themselves: then the matrix of them is to be kept.
         """
-        origin = source.original.origin
-        loss = loss_for(origin, labelled=y is not None)
-        if loss is None:
-            raise ValueError(_incomparable(origin))
+        check_comparable(source, labelled=y is not None)
         rows = source.forest.input.matrix(source.transform(X))
+        del X
+        return cls.of_matrix(source, rows, y, sample_weight, n_jobs, keep_matrix=keep_matrix)
+
+    @classmethod
+    def of_matrix(
+        cls,
+        source: Source,
+        rows: FloatMatrix,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        *,
+        keep_matrix: bool = False,
+        class_counts: NDArray[np.int64] | None = None,
+    ) -> "RoutedRows":
+        """Send rows that `InputSpec.matrix` has checked down the trees of a source.
+
+        `class_counts` are how many rows of each class there are, if these are not all of them.
+        """
+        origin = source.original.origin
+        loss = check_comparable(source, labelled=y is not None)
         encoding = encode_matrix(source.forest, rows, n_jobs)
         n_rows, outputs, original = encoding.n_rows, source.forest.n_outputs, None
         weights = None if sample_weight is None else checked_weights(sample_weight, n_rows)
@@ -88,7 +108,7 @@ class RoutedRows:
             target = loss.response(predict_codes(encoding) if original is None else original)
         elif origin is not None and origin.classes:
             numbers = class_numbers(origin, y, n_rows)
-            weights = _times(weights, row_weights(origin, numbers))
+            weights = _times(weights, row_weights(origin, numbers, class_counts))
             target = _one_hot(numbers, outputs)
         else:
             target = checked_target(y, n_rows, outputs)
@@ -150,6 +170,12 @@ class RoutedRows:
         )
 
     @property
+    def total_weight(self) -> float:
+        """What all rows weigh in the loss."""
+        weight = self.sample_weight
+        return float(self.encoding.n_rows if weight is None else weight.sum())
+
+    @property
     def classes_there(self) -> NDArray[np.int64]:
         """The numbers of the classes that have rows, if y is classes; other weights than 0."""
         if self.numbers is None:
@@ -180,6 +206,10 @@ class RoutedRows:
         )
 
 
+VALIDATION_ROWS = 100_000
+"""Validation rows at most that are taken of those that come by the block."""
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Rows to choose by, not routed yet."""
@@ -203,15 +233,27 @@ class HeldOut:
         """
         if X_val is None and y_val is None and sample_weight_val is None:
             return None
-        if X_val is None or (y_val is None and labelled):
+        blocks = blocks_of(X_val, y_val, sample_weight_val, ("X_val", "y_val"))
+        if X_val is None or (
+            (y_val is None if blocks is None else not blocks.labelled) and labelled
+        ):
             raise OptionError("{X_val} and {y_val} must be given together.")
+        if blocks is not None:
+            return cls(blocks, None, None)
         return cls(X_val, y_val, sample_weight_val)
 
     def routed(
         self, source: Source, n_jobs: int | None, *, keep_matrix: bool = False
     ) -> RoutedRows:
-        """Send these rows down the trees of a model."""
+        """Send these rows down the trees of a model; of rows by the block, a sample."""
         try:
+            if isinstance(self.X, Blocks):
+                from forestprune.select.sampling import survey
+
+                found = survey(
+                    source, self.X, VALIDATION_ROWS, "validation rows", n_jobs, by_leaves=False
+                )
+                return found.routed(source, n_jobs, stand_for_all=False)
             return RoutedRows.of(
                 source, self.X, self.y, self.sample_weight, n_jobs, keep_matrix=keep_matrix
             )
@@ -235,6 +277,15 @@ def _times(
         return others if weights is None else weights
     product: NDArray[np.float64] = weights * others
     return product
+
+
+def check_comparable(source: Source, *, labelled: bool) -> Loss:
+    """Return the loss that a model is pruned for; refuse a target that it says nothing about."""
+    origin = source.original.origin
+    loss = loss_for(origin, labelled=labelled)
+    if loss is None:
+        raise ValueError(_incomparable(origin))
+    return loss
 
 
 def _incomparable(origin: Origin | None) -> str:

@@ -1,6 +1,6 @@
 """From a problem to points: descent, search and polish, at one alpha or along a path."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -15,6 +15,7 @@ from forestprune.forest.symmetric import gains_by_symmetry
 from forestprune.options import Options
 from forestprune.polishing.polisher import Polisher
 from forestprune.select.ending import LEAST, Falling
+from forestprune.select.references import Reference, next_to
 from forestprune.solve.contributions import predict_codes
 from forestprune.solve.descent import Descent
 from forestprune.solve.expanded import ExpandedRule
@@ -75,6 +76,22 @@ class Solver:
         self._descent = Descent(self.rule)
         self._polisher = Polisher(self.rule, options, max_trees)
         self._about = about or {}
+        self._references: Sequence[Reference] = ()
+        self._reference: Reference | None = None
+
+    def correct_by(self, references: Sequence[Reference]) -> None:
+        """From now on let rows stand for others too: at each alpha by the reference next to it."""
+        self._references = references
+
+    def _correct(self, alpha: float) -> None:
+        """Take the correction that is known next to an alpha."""
+        nearest = next_to(alpha, self._references)
+        if nearest is None or nearest is self._reference:
+            return
+        now, self._reference = self.rule.point(alpha), nearest
+        self.rule.move_to(nearest.point)
+        self.rule.correct(nearest.sums)
+        self.rule.move_to(now)
 
     def grid(self, n_alphas: int) -> NDArray[np.float64]:
         """Return alphas by equal factors from where nothing is kept to where everything is.
@@ -84,9 +101,9 @@ class Solver:
         highest, lowest = self.rule.alpha_range()
         return np.geomspace(highest, lowest, n_alphas) if highest > 0.0 else np.zeros(1)
 
-    def solve(self, alpha: float) -> Point:
-        """Descend from what is kept now, search around, polish."""
-        return self._finished(self._descend(alpha, on_path=False))
+    def solve(self, alpha: float, *, held: Sequence[int] = ()) -> Point:
+        """Descend from what is kept now, but for trees that are held; search around, polish."""
+        return self._finished(self._descend(alpha, on_path=False, held=held))
 
     def solve_alone(self, alpha: float, n_alphas: int) -> Point:
         """Solve for one alpha; must be called before anything is solved.
@@ -156,6 +173,7 @@ class Solver:
         absent = [int(tree) for tree in np.flatnonzero(point.depths == 0)]
         for alpha in track(alphas, "deepening", alphas.size):
             begun = descent.sweeps
+            self._correct(float(alpha))
             descent.descend(float(alpha), self.options.max_iter, held=absent)
             found = replace(rule.point(float(alpha)), n_iter=descent.sweeps - begun)
             points.append(self._finished(found))
@@ -193,11 +211,12 @@ class Solver:
         polished = self._polisher.polish(point)
         return replace(polished, report=polished.report | self._about) if self._about else polished
 
-    def _descend(self, alpha: float, *, on_path: bool) -> Point:
+    def _descend(self, alpha: float, *, on_path: bool, held: Sequence[int] = ()) -> Point:
         """Descend from what is kept now and search around."""
         rule, descent, max_iter = self.rule, self._descent, self.options.max_iter
+        self._correct(alpha)
         begun = descent.sweeps
-        converged = descent.descend(alpha, max_iter)
+        converged = descent.descend(alpha, max_iter, held=held)
         rule.search(descent, alpha, max_iter, on_path=on_path)
         point = replace(rule.point(alpha), n_iter=descent.sweeps - begun)
         if not converged:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from forestprune.forest.checks import seal
 from forestprune.forest.cutting import take_trees
-from forestprune.loss import SquaredError
+from forestprune.loss import Loss, SquaredError
 from forestprune.options import Options
 from forestprune.rows.encoding import Encoding
 from forestprune.rows.trees import by_tree, first_splits
+from forestprune.solve.correction import Sums
 from forestprune.solve.descent import Descent
 from forestprune.solve.point import Point, pack_splits
 from forestprune.solve.problem import Problem
@@ -226,17 +227,11 @@ class ExpandedRule(Rule):
 
         None if each row weighs 1.
         """
-        problem, loss = self.problem, self.problem.loss
-        rows, residual = problem.sample_weight, -loss.gradient(problem.target, raw)
-        if rows is not None:
-            residual *= rows
-        if loss.quadratic:
-            return rows, residual
-        apart = problem.encoding.forest.tree_output.size > 0
-        hessian = loss.hessian if apart else loss.row_hessian
+        problem, apart = self.problem, self.problem.encoding.forest.tree_output.size > 0
         steepness = self._steepness if steepness is None else steepness
-        weight = steepness * hessian(problem.target, raw)
-        return weight if rows is None else weight * rows, residual
+        return expansion(
+            problem.loss, problem.target, raw, problem.sample_weight, apart=apart, times=steepness
+        )
 
     def _renew(self, *, weights: bool = False) -> None:
         """Expand the loss around what is kept now; if not asked to, keep Hessians that will do."""
@@ -251,6 +246,22 @@ class ExpandedRule(Rule):
                 away = self._raw[part.outputs] - problem.intercept[:, np.newaxis]
                 part.rule.renew(own, problem.reweighted(rows.copy(), own + rows * away))
             part.then = own.copy()
+
+    def correct(self, total: Sums) -> None:
+        """Let rows stand for others too; `total` are sums over all, at what is kept now."""
+        offsets = self.problem.encoding.forest.offsets
+        self._steepness = 1.0
+        self._renew(weights=True)
+        for part in self._parts:
+            nodes = _ranges(offsets, part.trees)
+            part.rule.correct(Sums(total.weight[nodes], total.residual[:, nodes]))
+
+    def tree_gains(self, alpha: float) -> NDArray[np.float64]:
+        """Return by how much each tree alone could lower the expansion, with its penalties."""
+        gains = np.zeros(self.order.size)
+        for part in self._parts:
+            gains[part.trees] = part.rule.tree_gains(part.share * alpha)
+        return gains
 
     # Points
 
@@ -347,6 +358,43 @@ class ExpandedRule(Rule):
         for part in self._parts:
             some = order[np.isin(order, part.trees)] if len(self._parts) > 1 else order
             yield part, np.searchsorted(part.trees, some)
+
+
+def expansion(
+    loss: Loss,
+    target: Floats,
+    raw: Floats,
+    rows: Floats | None,
+    *,
+    apart: bool,
+    times: float = 1.0,
+) -> tuple[Floats | None, Floats]:
+    """Return what rows weigh if a loss is expanded around raw predictions, and their residual.
+
+    Parameters
+    ----------
+    loss : Loss
+    target, raw : float64 arrays of shape (n_outputs, m)
+    rows : float64 array of shape (m,), or None
+        What rows weigh in the loss.
+    apart : bool
+        Whether trees add to one output each, so that rows weigh something for each of them.
+    times : float
+        By what Hessians are multiplied.
+
+    Returns
+    -------
+    (float64 array of shape (m,) or (n_outputs, m), or None), float64 array of shape (n_outputs, m)
+        None if each row weighs 1.
+    """
+    residual = -loss.gradient(target, raw)
+    if rows is not None:
+        residual *= rows
+    if loss.quadratic:
+        return rows, residual
+    hessian = loss.hessian if apart else loss.row_hessian
+    weight = times * hessian(target, raw)
+    return weight if rows is None else weight * rows, residual
 
 
 def _groups(forest: "Forest") -> list[tuple[Order, slice]]:

@@ -14,6 +14,7 @@ from forestprune.loss import Loss, SquaredError
 from forestprune.loss.targets import is_constant
 from forestprune.rows.encoding import Encoding, checked_weights
 from forestprune.rows.trees import read_trees
+from forestprune.solve.correction import Correction
 
 LAST_DIGITS = 1e-14
 """What squares of residuals are uncertain by, relative to those of the intercept alone."""
@@ -60,6 +61,8 @@ class Problem:
         c.
     n_jobs : int or None
         Threads; None takes every core.
+    correction : Correction or None
+        What makes the rows stand for others too.
     """
 
     encoding: Encoding
@@ -71,6 +74,7 @@ class Problem:
     loss: Loss
     n_jobs: int | None = None
     curvature: float = 1.0
+    correction: Correction | None = None
 
     @cached_property
     def row_weight(self) -> NDArray[np.float64]:
@@ -88,7 +92,15 @@ class Problem:
     @cached_property
     def trees(self) -> Trees:
         """The trees as kernels read them."""
-        return read_trees(self.encoding.forest, self.node_weights)
+        return self._weighted(read_trees(self.encoding.forest, self.node_weights))
+
+    def _weighted(self, trees: Trees) -> Trees:
+        """Return trees with the weights of the rows that pass their nodes."""
+        own, correction = self.node_weights, self.correction
+        if correction is None:
+            return trees._replace(weight=own)
+        weight = seal(own + correction.weight)
+        return trees._replace(weight=weight, own=own, excess=correction.excess)
 
     @cached_property
     def _unexplained_by_none(self) -> float:
@@ -116,7 +128,14 @@ class Problem:
         """Return the problem with other weights of rows, and the residual that goes with them."""
         other = replace(self, sample_weight=seal(sample_weight), residual=seal(residual))
         # What does not depend on them is not worked out again.
-        vars(other)["trees"] = self.trees._replace(weight=other.node_weights)
+        vars(other)["trees"] = other._weighted(self.trees)
+        return other
+
+    def corrected(self, correction: Correction) -> "Problem":
+        """Return the problem with rows that stand for others too."""
+        other = replace(self, correction=correction)
+        vars(other)["node_weights"] = self.node_weights
+        vars(other)["trees"] = other._weighted(self.trees)
         return other
 
     def objective(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.forest.forest import Forest
+from forestprune.solve.correction import Sums
 from forestprune.solve.point import Point
 from forestprune.solve.problem import Problem
 
@@ -103,6 +104,14 @@ class Rule(ABC):
     @abstractmethod
     def move_to(self, point: Point) -> None:
         """Keep what `point` keeps."""
+
+    def correct(self, total: Sums) -> None:
+        """Let rows stand for others too; `total` are sums over all, at what is kept now."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be corrected.")
+
+    def tree_gains(self, alpha: float) -> NDArray[np.float64]:
+        """Return by how much each tree alone could lower the objective."""
+        raise NotImplementedError(f"{type(self).__name__} does not tell what trees could gain.")
 
     def search(  # noqa: B027 - most need nothing
         self, descent: "Descent", alpha: float, max_iter: int, *, on_path: bool

@@ -76,6 +76,8 @@ class ActiveSet:
             weight=seal(trees.weight[nodes]),
             low=seal(trees.low[:, nodes]) if trees.low.size else trees.low,
             high=seal(trees.high[:, nodes]) if trees.high.size else trees.high,
+            own=seal(trees.own[nodes]) if trees.own.size else trees.own,
+            excess=seal(trees.excess[:, nodes]) if trees.own.size else trees.excess,
         )
         return cls(active, seal(new_codes), nodes, splits, inside, _ranks(offsets))
 

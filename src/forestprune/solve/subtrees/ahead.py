@@ -53,6 +53,8 @@ class _Toy:
             weight=seal(np.array([2.0, 1.0, 1.0])),
             low=seal(np.empty((1, 0))),
             high=seal(np.empty((1, 0))),
+            own=seal(np.empty(0)),
+            excess=seal(np.empty((1, 0))),
         )
         self.whole = ActiveSet.of_all(self.trees, seal(np.array([[0, 1]], self.dtype)))
         self.cut = nothing_pruned(

@@ -11,6 +11,7 @@ from forestprune.forest.forest import Forest
 from forestprune.kernels.records import Price
 from forestprune.options import Options
 from forestprune.rows.trees import first_leaves
+from forestprune.solve.correction import Correction, Sums
 from forestprune.solve.costs import split_costs
 from forestprune.solve.descent import Descent
 from forestprune.solve.first_alpha import first_alpha
@@ -220,7 +221,7 @@ class SubtreeRule(QuadraticRule):
         square = self.problem.unexplained(self._cut.residual) * self.problem.variation
         share = price.alpha * self._rows_per_cost / square if square > 0.0 else 0.0
         rows = 0.5 * (share + np.sqrt(share * (share + 4.0 * price.shrinkage)))
-        if rows >= self.tuning.screened_rows:
+        if rows >= self.tuning.screened_rows and self.problem.correction is None:
             most = self.gains_at_most(alpha, rows)
         # What may gain by that bound is looked at closely.
         order = self._eligible(order)
@@ -235,6 +236,11 @@ class SubtreeRule(QuadraticRule):
         that sweeps could not be held to it.
         """
         return self._best_prunings(self.price(alpha), 1.0, some, stretches=False)[0]
+
+    def tree_gains(self, alpha: float) -> NDArray[np.float64]:
+        """Return by how much each tree alone could lower the objective: see :meth:`gains`."""
+        gains: NDArray[np.float64] = self.gains(alpha, self._eligible(self.order))
+        return gains / self.problem.variation
 
     def gains_at_most(self, alpha: float, rows: float) -> NDArray[np.float64]:
         """Return a bound on these gains, by trees without nodes below those of so many rows."""
@@ -264,7 +270,7 @@ class SubtreeRule(QuadraticRule):
         """Return what is kept now, with its objective."""
         cut, active = self._cut, self._active
         loss = self.problem.unexplained(cut.residual)
-        value_penalty = self.shrinkage * float(cut.shift.sum())
+        value_penalty = self.shrinkage * float(cut.shift.sum()) + self._unsaid()
         return Point(
             alpha=alpha,
             kept=pack_splits(active.kept(cut, self.costs.size)),
@@ -297,9 +303,37 @@ class SubtreeRule(QuadraticRule):
             self._active = whole
         else:
             weight = seal(trees.weight[active.nodes])
-            self._active = replace(active, trees=active.trees._replace(weight=weight))
+            own = seal(trees.own[active.nodes]) if trees.own.size else trees.own
+            self._active = replace(active, trees=active.trees._replace(weight=weight, own=own))
         self._whole, self._screening = whole, None
         self.gram = Gram(self.tuning.gram_leaves, trees.weight.size)
+
+    def _unsaid(self) -> float:
+        """Return what a correction adds to the objective of what is kept, times the variation."""
+        trees, leaves = self._active.trees, self._leaves()
+        if not trees.own.size:
+            return 0.0
+        value, more = self._cut.value[:, leaves], (trees.weight - trees.own)[leaves]
+        return float((value * (more * value - 2.0 * trees.excess[:, leaves])).sum())
+
+    def correct(self, total: Sums) -> None:
+        """Let rows stand for others too; `total` are sums over all, at what is kept now."""
+        self._move_to_active(self._whole)
+        self._active_down_to = np.inf
+        problem, forest, cut = self.problem, self.problem.encoding.forest, self._cut
+        residual = [problem.encoding.node_sums(each, problem.n_jobs) for each in cut.residual]
+        own = Sums(problem.node_weights, np.array(residual))
+        correction = Correction.of(forest, total, own, self._added())
+        self.renew(cut.residual.copy(), problem.corrected(correction))
+
+    def _added(self) -> NDArray[np.float64]:
+        """Return what trees add in each of their unpruned leaves now, if all nodes are active."""
+        cut, forest = self._cut, self.problem.encoding.forest
+        first = first_leaves(forest.offsets)
+        owner = np.repeat(self.order, np.diff(first))
+        node = forest.offsets[owner] + cut.leaves[first[owner] + cut.leaf_of]
+        added: NDArray[np.float64] = np.where(cut.depth[owner] > 0, cut.value[:, node], 0.0)
+        return added
 
     def _leaves(self) -> NDArray[np.int64]:
         """Return the active nodes that are leaves now, rising."""
