@@ -18,7 +18,7 @@ LAYERS = [
     ("system", "options"),
     ("kernels",),
     ("forest",),
-    ("interop", "text", "rows", "loss"),
+    ("interop", "text", "rows", "loss", "blocks"),
     ("solve",),
     ("polishing",),
     ("select",),

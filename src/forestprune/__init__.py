@@ -8,7 +8,6 @@ from forestprune._version import __version__
 if TYPE_CHECKING:
     from forestprune import baselines
     from forestprune.api import polish, prune, prune_path
-    from forestprune.blocks.files import RowFiles, open_rows
     from forestprune.datasets import load_wine_quality
     from forestprune.estimators import (
         ForestPruneClassifier,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from forestprune.select.pruned import PrunedForest
     from forestprune.show.plotting import plot_depths, plot_forest, plot_importance, plot_path
     from forestprune.show.report import write_report
+    from forestprune.tables.row_files import RowFiles, open_rows
 
 __all__ = [
     "Encoding",
@@ -75,12 +75,12 @@ _MODULES = {
     "Origin": "forest.origin",
     "PrunedForest": "select.pruned",
     "PruningPath": "select.path",
-    "RowFiles": "blocks.files",
+    "RowFiles": "tables.row_files",
     "UnsupportedModelError": "exceptions",
     "depth_difference": "rows.differences",
     "encode": "rows.encoding",
     "load_wine_quality": "datasets",
-    "open_rows": "blocks.files",
+    "open_rows": "tables.row_files",
     "plot_depths": "show.plotting",
     "plot_forest": "show.plotting",
     "plot_importance": "show.plotting",

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from forestprune.blocks.given import blocks_of
 from forestprune.exceptions import OptionError, named, warn_caller
 from forestprune.options import Format, Options, require_count
+from forestprune.select.all_rows import RowsByBlock
 from forestprune.select.budget import Budget
-from forestprune.select.by_sample import BySample
+from forestprune.select.by_sample import PATH_ROWS, BySample, require_suited
 from forestprune.select.choose import Wanted, open_model, solvers, whole_paths
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
-from forestprune.select.request import choose, rows_of
+from forestprune.select.request import choose
 from forestprune.select.resplit import choose_polished, with_new_splits
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
 from forestprune.select.scoring import Scoring, check_scoring
@@ -158,8 +159,9 @@ def prune(
             UserWarning,
         )
     with np.errstate(under="ignore"):  # squares of next to nothing are nothing
-        rows = (X, y, sample_weight) if blocks is None else (blocks, None, None)
-        path, taken = choose(model, *rows, wanted, held_out, Options.of(options))
+        if blocks is not None:
+            X, y, sample_weight = blocks, None, None
+        path, taken = choose(model, X, y, sample_weight, wanted, held_out, Options.of(options))
         return path[taken]
 
 
@@ -235,15 +237,20 @@ def prune_path(
         source, how = open_model(model, X, how, max_depth, format)
         splits = how.polish == "split"
         plain = how.plain if splits else how
-        of = (X, y, sample_weight) if blocks is None else (blocks, None, None)
-        rows, everything = rows_of(source, *of, how)
-        del X, of
+        several = plain.shrinkage is not None and len(plain.shrinkages) > 1
+        if blocks is not None:
+            require_suited(source, how)
+            by_block = RowsByBlock(source, blocks, how.n_jobs)
+            rows = by_block.sample(PATH_ROWS)
+        else:
+            by_block = None
+            rows = RoutedRows.of(source, X, y, sample_weight, how.n_jobs, keep_matrix=splits)
+        del X, blocks
         validation_rows = None
         if held_out is not None:
             validation_rows = held_out.routed(source, how.n_jobs, keep_matrix=splits)
-        several = plain.shrinkage is not None and len(plain.shrinkages) > 1
-        if everything is not None:
-            by_sample = BySample(rows, everything, validation_rows, plain)
+        if by_block is not None and rows.encoding.n_rows < by_block.n_rows:
+            by_sample = BySample(rows, by_block, validation_rows, plain)
             paths = by_sample.paths(n_alphas, given, several=several)
         else:
             problem = rows.problem(plain.n_jobs)

@@ -1,7 +1,7 @@
 """What rows by the block are: they come one block after another, as often as they are asked for."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -53,6 +53,18 @@ class Blocks(ABC):
     """
 
     labelled: bool
+
+    def with_features(
+        self,
+        names: Sequence[str] | None,  # noqa: ARG002 - for those that can leave columns out
+        *,
+        underscores: bool = False,  # noqa: ARG002
+    ) -> "Blocks":
+        """Return the same rows with the columns that a model knows by name, as far as possible.
+
+        `underscores` tells that the model has these in place of spaces.
+        """
+        return self
 
     @abstractmethod
     def add_up(
@@ -110,7 +122,7 @@ def _counted(blocks: Iterable[Block], description: str, n_rows: int | None) -> I
             yield block
 
 
-def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+def _ahead(blocks: Iterator[Block]) -> Generator[Block, None, None]:
     """Yield blocks, each fetched by another thread while the one before is worked on."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, blocks, None)

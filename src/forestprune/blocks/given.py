@@ -37,7 +37,7 @@ def _is_dask(X: Any) -> bool:
     """Tell whether `X` is a collection of Dask, without importing it."""
     if "dask" not in sys.modules:
         return False
-    from dask import is_dask_collection
+    from dask.base import is_dask_collection
 
     return bool(is_dask_collection(X))
 
@@ -49,7 +49,7 @@ def _gives_batches(X: Any) -> bool:
     tabular = ("__array__", "__dataframe__", "__arrow_c_stream__", "shape", "columns", "iloc")
     if isinstance(X, str | bytes | dict) or any(hasattr(X, name) for name in tabular):
         return False
-    return hasattr(X, "__iter__") and not hasattr(X, "__len__") or _is_loader(X)
+    return (hasattr(X, "__iter__") and not hasattr(X, "__len__")) or _is_loader(X)
 
 
 def _is_loader(X: Any) -> bool:

@@ -202,7 +202,7 @@ class FoldedEstimator(PrunedEstimator):
         If asked for, those of the `full` model come last.
         """
         parts: list[Validation] = []
-        fold = solvers(train, how, self._picked, choosing=True)
+        fold = solvers(train.problem(how.n_jobs), how, self._picked, choosing=True)
         for path, solver in zip(paths, fold, strict=True):
             points = solver.path(np.array([point.alpha for point in path]))
             found = validate(test, points, how.scoring)

@@ -7,9 +7,11 @@ and solved again around it. So what comes out is a model that no single tree can
 rows, as it is where all are pruned with, by few passes over them.
 """
 
+import operator
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -25,12 +27,13 @@ from forestprune.select.all_rows import AllRows
 from forestprune.select.choose import (
     Search,
     Wanted,
+    choose_routed,
     solvers,
     warn_of_constant,
     whole_paths,
 )
 from forestprune.select.ending import LEAST, Falling
-from forestprune.select.measuring import Measured, Measuring
+from forestprune.select.measuring import Measured, Measuring, steady
 from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.references import Reference
 from forestprune.select.routed import RoutedRows
@@ -43,8 +46,15 @@ from forestprune.solve.subtrees.rule import SubtreeRule
 SAMPLE_ROWS = 50_000
 """Rows of the sample at most."""
 
-LARGE_ROWS = 3 * SAMPLE_ROWS
+PATH_ROWS = 2 * SAMPLE_ROWS
+"""Those of the sample for a whole path."""
+
+LARGE_ROWS = 4 * SAMPLE_ROWS
 """From so many rows on that are all there a sample of them is taken."""
+
+ROWS_A_LEAF = 20
+"""Rows that the sample must have for each leaf that is kept. Fewer cannot tell which trees answer
+to the same rows, so that together these would do too much."""
 
 SETTLED = 2e-5
 """What a tree may still gain on all rows, in units of the loss of the best constant."""
@@ -95,6 +105,39 @@ def require_suited(source: Source, options: Options) -> None:
         )
 
 
+def choose_by_sample(
+    everything: AllRows, validation_rows: RoutedRows | None, wanted: Wanted, options: Options
+) -> tuple[PruningPath, int]:
+    """Return all points that were looked at, as a path, and the place of the one to take.
+
+    If the sample is too small for what it is to choose, a larger one is drawn.
+    """
+    size, rows = SAMPLE_ROWS, everything.sample(SAMPLE_ROWS)
+    while rows.encoding.n_rows < everything.n_rows:
+        try:
+            return BySample(rows, everything, validation_rows, options).choose(wanted)
+        except _TooFewRowsError as error:
+            most = everything.largest_sample
+            if size >= most:
+                raise OptionError(
+                    f"The model asked for has {error.leaves:,} leaves, and {most:,} rows, the "
+                    f"largest sample that is taken of rows by the block, can tell of "
+                    f"{most // ROWS_A_LEAF:,} at most. Allow fewer nodes, as by {{max_nodes}}, or "
+                    "give rows that fit into memory."
+                ) from None
+            size = everything.size_for(2 * error.leaves * ROWS_A_LEAF)
+            rows = everything.sample(size)
+    return choose_routed(rows, validation_rows, wanted, options)
+
+
+class _TooFewRowsError(Exception):
+    """The sample is too small for so many leaves."""
+
+    def __init__(self, leaves: int) -> None:
+        super().__init__(leaves)
+        self.leaves = leaves
+
+
 class BySample:
     """Prunes with a sample, corrected by all rows.
 
@@ -135,6 +178,7 @@ class BySample:
             search.look(solver, closely=False)
             del solver  # what it takes must be gone before the next one begins
         before, place = search.chosen()
+        self._require_rows(before.points[place])
         plans = self._plans(before, before.points[place], wanted)
         try:
             path, place = self._corrected(plans, wanted)
@@ -147,6 +191,12 @@ class BySample:
         place = next(i for i, point in enumerate(path.points) if point is taken)
         warn_of_constant(path, place, wanted, self._options)
         return path, place
+
+    def _require_rows(self, point: Point) -> None:
+        """Ask for a larger sample if this one is too small for what a point keeps."""
+        leaves = (point.n_nodes + point.n_trees) // 2
+        if point.alpha > 0.0 and leaves * ROWS_A_LEAF > self._rows.encoding.n_rows:
+            raise _TooFewRowsError(leaves)
 
     def _search(self, wanted: Wanted) -> Search:
         return Search(self._rows.source, self._validation, wanted, self._options)
@@ -183,16 +233,24 @@ class BySample:
     ) -> PruningPath:
         """Return a path whose point in some place no single tree can improve on all rows."""
         held: set[int] = set()
+        best: Point | None = None
         for rounds in range(1, MOST_ROUNDS + 1):
             taken, reference = self._checked(path.points[place], options)
             path = _put_in(path, place, taken)
             settled = reference is not None and taken.report["gain_left"] <= SETTLED
+            if best is not None and not taken.objective < self._at(best, taken.alpha):
+                return _put_in(path, place, best)  # all rows do not bear out what the sample said
+            best = taken
             if reference is None or settled or rounds == MOST_ROUNDS:
                 break
             path = self._improved(path, place, reference, wanted, options, held)
             if path.points[place] is taken:
                 break
         return path
+
+    def _at(self, point: Point, alpha: float) -> float:
+        """Return the objective that a point has at another alpha."""
+        return self._priced(replace(point, alpha=alpha))
 
     def _improved(
         self,
@@ -253,8 +311,9 @@ class BySample:
             alphas = [alpha]
             if alpha > 0.0:
                 grid, least = solver.grid(wanted.n_alphas), max(alpha * (1.0 + 1e-9), LEAST)
-                alphas = [*takewhile(lambda each: each > least, Falling(grid)), alpha]
+                alphas = [*takewhile(partial(operator.lt, least), Falling(grid)), alpha]
             points = solver.path(np.array(alphas))
+            self._require_rows(points[-1])
             references = self._references(self._thinned(points, points[-1]))
         path = PruningPath(self._rows.source, (points[-1],))
         return self._settled(path, 0, wanted, self._options), 0
@@ -274,10 +333,15 @@ class BySample:
                 references = [[next(known) for _ in each] for each in thinned]
             choosing = solvers(self._problem, self._options, choosing=several)
             by = (_by(solver, references[i : i + 1]) for i, solver in enumerate(choosing))
-            paths = whole_paths(by, n_alphas, alphas, self._validation)
+            paths = whole_paths(by, n_alphas, alphas, self._validation, self._most_nodes)
         measured = self._measure([point for path in paths for point in path], sums=False)
         losses = iter(self._told(measured).tolist())
         return [[self._said(point, next(losses)) for point in path] for path in paths]
+
+    @property
+    def _most_nodes(self) -> int:
+        """How many nodes the sample has rows enough for."""
+        return 2 * self._rows.encoding.n_rows // ROWS_A_LEAF
 
     def _said(self, point: Point, loss: float) -> Point:
         """Return a point with its loss on all rows, and the objective that goes with it."""
@@ -321,7 +385,7 @@ class BySample:
         if not points:
             return []
         measured = self._measure(points, sums=True)
-        return [Reference(*each) for each in zip(points, measured.sums, strict=True)]
+        return [Reference(p, steady(sums)) for p, sums in zip(points, measured.sums, strict=True)]
 
     def _checked(self, point: Point, options: Options) -> tuple[Point, Reference | None]:
         """Return a point with what all rows say of it, and that as a reference.
@@ -329,7 +393,7 @@ class BySample:
         A point that is not of a path, as the full model, is no reference.
         """
         measured = self._measure([point], sums=True)
-        loss, sums = float(self._told(measured)[0]), measured.sums[0]
+        loss, sums = float(self._told(measured)[0]), steady(measured.sums[0])
         solver = self._without_rows(options)
         rule, told = solver.rule, replace(point, loss=loss)
         report = point.report | self._about()
@@ -430,7 +494,7 @@ def _by(solver: Solver, references: Sequence[Sequence[Reference]]) -> Solver:
 
 def _shrinkages(path: PruningPath) -> list[float | None]:
     """Return the shrinkages that points have; None if all have the same."""
-    found = {point.report.get("shrinkage") for point in path.points} - {None}
+    found = {p.report["shrinkage"] for p in path.points if "shrinkage" in p.report}
     return sorted(found) or [None]
 
 

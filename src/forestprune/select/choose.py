@@ -317,9 +317,14 @@ def _unhurried(solver: Solver, grid: NDArray[np.float64], scorer: Scorer | None 
 
 
 def whole_path(
-    solver: Solver, n_alphas: int, validation_rows: RoutedRows | None
+    solver: Solver,
+    n_alphas: int,
+    validation_rows: RoutedRows | None,
+    max_nodes: int | None = None,
 ) -> tuple[list[Point], list[Point]]:
     """Return a path from nothing kept to where going on does not pay, and the full model.
+
+    It ends with the first point that has more than `max_nodes`.
 
     The latter unless the path has come to it by itself.
     """
@@ -328,7 +333,8 @@ def whole_path(
     scorer = None
     if scored and validation_rows is not None:
         scorer = Scorer(validation_rows, solver.options.scoring)
-    points = solver.path(Falling(grid), _unhurried(solver, grid, scorer))
+    ending = replace(_unhurried(solver, grid, scorer), max_nodes=max_nodes)
+    points = solver.path(Falling(grid), ending)
     return points, _full_model(solver, points)
 
 
@@ -337,8 +343,9 @@ def whole_paths(
     n_alphas: int,
     alphas: NDArray[np.float64] | None,
     validation_rows: RoutedRows | None,
+    max_nodes: int | None = None,
 ) -> list[list[Point]]:
-    """Return the path of each solver, for some alphas or as far as it pays.
+    """Return the path of each solver, for some alphas or as far as it pays, or up to `max_nodes`.
 
     If not for some alphas, the last of all is the full model.
     """
@@ -348,7 +355,7 @@ def whole_paths(
         if alphas is not None:
             paths.append(solver.path(alphas))
         else:
-            found, last = whole_path(solver, n_alphas, validation_rows)
+            found, last = whole_path(solver, n_alphas, validation_rows, max_nodes)
             paths.append(found)
         del solver  # what it takes must be gone before the next one begins
     paths[-1] += last

@@ -19,6 +19,9 @@ from forestprune.solve.point import Point
 
 Floats = NDArray[np.float64]
 
+BITS = 36.0
+"""How many bits of the largest sum are kept: the last tell in which order rows were added up."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -61,6 +64,17 @@ def _added(mine: Sequence[Sums], theirs: Sequence[Sums]) -> tuple[Sums, ...]:
     return tuple(added)
 
 
+def steady(sums: Sums) -> Sums:
+    """Return sums without their last bits, which tell in which order rows were added up."""
+    return Sums(_rounded(sums.weight), np.array([_rounded(each) for each in sums.residual]))
+
+
+def _rounded(sums: Floats) -> Floats:
+    largest = max(float(np.abs(sums).max(initial=0.0)), 1e-300)
+    unit = np.exp2(np.ceil(np.log2(largest)) - BITS)
+    return np.asarray(np.round(sums / unit) * unit)
+
+
 @dataclass(frozen=True, eq=False)
 class Measuring:
     """Measures models on a block of rows.
@@ -92,6 +106,7 @@ class Measuring:
     n_jobs: int | None
 
     def __call__(self, block: Block) -> Measured:
+        """Return what the rows of a block add up to."""
         matrix = self.source.forest.input.matrix(self.source.transform(block.X))
         rows = RoutedRows.of_matrix(
             self.source, matrix, block.y, None, self.n_jobs, class_counts=self.class_counts
@@ -127,5 +142,5 @@ class Measuring:
         if hessian is None:
             hessian = np.ones(encoding.n_rows)
         if apart and hessian.ndim == 2:
-            return encoding.output_sums(hessian, self.n_jobs)[0]
+            return np.asarray(encoding.output_sums(hessian, self.n_jobs)[0])
         return encoding.node_sums(hessian, self.n_jobs)

@@ -1,11 +1,9 @@
-"""All rows, of which a sample is pruned with: what they say of models, and of the sample's errors."""
+"""Models at which sums over all rows are known, by which a sample of them is corrected."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from forestprune.solve.correction import Sums
 from forestprune.solve.point import Point

@@ -248,10 +248,15 @@ class HeldOut:
         """Send these rows down the trees of a model; of rows by the block, a sample."""
         try:
             if isinstance(self.X, Blocks):
-                from forestprune.select.sampling import survey
+                from forestprune.select.sampling import as_seen_by, survey
 
                 found = survey(
-                    source, self.X, VALIDATION_ROWS, "validation rows", n_jobs, by_leaves=False
+                    source,
+                    as_seen_by(source, self.X),
+                    VALIDATION_ROWS,
+                    "drawing validation rows",
+                    n_jobs,
+                    by_leaves=False,
                 )
                 return found.routed(source, n_jobs, stand_for_all=False)
             return RoutedRows.of(

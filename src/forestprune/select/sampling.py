@@ -172,7 +172,7 @@ class Survey:
 
 
 def stands_for_all(rows: RoutedRows, times: Floats, total_weight: float) -> RoutedRows:
-    """Return rows with weights as all rows have together; each stands for so many `times` itself."""
+    """Return rows that stand for some `times` themselves, with the weight that all rows have."""
     weight = times if rows.sample_weight is None else times * rows.sample_weight
     return replace(rows, sample_weight=seal(weight * (total_weight / weight.sum())))
 
@@ -194,6 +194,7 @@ class Surveying:
     n_jobs: int | None
 
     def __call__(self, block: Block) -> Survey:
+        """Return what a block tells."""
         n_rows, origin = len(block), self.source.original.origin
         weight = None if block.weight is None else _weights(block.weight, n_rows)
         each = np.ones(n_rows) if weight is None else weight
@@ -237,6 +238,16 @@ def _weights(given: Any, n_rows: int) -> Floats:
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise OptionError("{sample_weight} must be finite and not negative.")
     return weight
+
+
+def as_seen_by(source: Source, blocks: Blocks) -> Blocks:
+    """Return rows by the block with the columns that a model takes, if they can be told by name."""
+    spec, pipeline = source.forest.input, source.pipeline
+    names = spec.feature_names
+    if pipeline is not None and len(pipeline.steps) > 1:
+        names = getattr(pipeline, "feature_names_in_", None)
+        return blocks.with_features(None if names is None else [str(name) for name in names])
+    return blocks.with_features(names, underscores=spec.underscores)
 
 
 def survey(

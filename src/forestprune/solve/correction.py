@@ -6,9 +6,9 @@ the gradient of all rows, and further on its own curvature decides. Within a tre
 rows count as well, where they are more than the sample's: nodes that few rows of the sample pass,
 or none, are then refitted by how many rows they really have.
 
-With S_v the residual and N_v the weight summed over all rows in node v, s_v and n_v those over the
-sample, and f_l what the tree adds in the unpruned leaf l at that model, all sums of tree and residual
-together are corrected by
+With S_v the residual and N_v the weight summed over all rows in node v, s_v and n_v those over
+the sample, and f_l what the tree adds in the unpruned leaf l at that model, all sums of tree and
+residual together are corrected by
 
     S_v - s_v + sum over leaves l of v of (N_l - n_l) f_l,
 

@@ -135,10 +135,7 @@ class RowFiles(LocalBlocks):
     def with_features(
         self, names: Sequence[str] | None, *, underscores: bool = False
     ) -> "RowFiles":
-        """Return the same rows with the columns that a model knows by name, in its order.
-
-        `underscores` tells that the model has these in place of spaces.
-        """
+        """Return the same rows with the columns that a model knows by name, in its order."""
         if names is None:
             return self
         written = {name.replace(" ", "_") if underscores else name: name for name in self.features}
@@ -198,8 +195,8 @@ def _column(batch: Any, name: str, where: str) -> Any:
     if column.null_count:
         gap = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise TableError(
-            f"Column {name!r} has nothing in {column.null_count:,} of the rows of {where}, first in "
-            f"the {gap + 1:,}th of them.",
+            f"Column {name!r} is empty in {column.null_count:,} of {where}; the first of these "
+            f"stands {gap:,} rows below the first.",
             "Drop or fill them.",
         )
     return column.to_pandas().to_numpy()
@@ -234,7 +231,8 @@ def _files(where: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
             raise TableError(f"Rows must be in files that end in {', '.join(FORMATS)}; got {path}.")
         found = [path]
     else:
-        named = (Path(name) for name in sorted(glob.glob(os.fspath(where), recursive=True)))
+        pattern = os.fspath(where)  # Path.glob() takes none that begins at the root
+        named = map(Path, sorted(glob.glob(pattern, recursive=True)))  # noqa: PTH207
         found = [file for file in named if file.is_file()]
         if not found:
             raise TableError(f"There is no file {path}, and none that fits it as a pattern.")
@@ -271,11 +269,8 @@ def _dataset(files: Sequence[Path], schema: Any = None, root: Path | None = None
     if root is not None:
         partitioning = dataset.partitioning(flavor="hive")
         if schema is not None and (keys := _keys(files[0], root)):
-            import pyarrow
-
-            partitioning = dataset.partitioning(
-                pyarrow.schema([schema.field(key) for key in keys]), flavor="hive"
-            )
+            fields = import_pyarrow().schema([schema.field(key) for key in keys])
+            partitioning = dataset.partitioning(fields, flavor="hive")
     return dataset.dataset(
         [os.fspath(file) for file in files],
         schema=schema,
