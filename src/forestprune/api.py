@@ -319,6 +319,8 @@ def polish(
     >>> better.n_nodes <= better.full.n_nodes
     True
     """
+    if blocks_of(X, y, sample_weight) is not None:
+        raise OptionError("New splits need rows that fit into memory, but {X} gives them by block.")
     how = Options(polish="split", shrinkage=shrinkage, scoring=scoring, n_jobs=n_jobs)
     require_count("max_depth", max_depth, 1)
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)

@@ -11,8 +11,9 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 from forestprune import encode
 from forestprune.blocks.given import Batches
+from forestprune.blocks.lots import lots
 from forestprune.interop.source import Source
-from forestprune.select.sampling import Chances, drawn, lots, survey, weights_of
+from forestprune.select.sampling import Chances, drawn, survey, weights_of
 
 X, Y = make_friedman1(700, noise=1.0, random_state=0)
 MODEL = GradientBoostingRegressor(n_estimators=10, max_depth=4, random_state=0).fit(X, Y)

@@ -9,6 +9,9 @@ from typing import Any, Protocol, Self, TypeVar
 
 from forestprune.system.progress import track
 
+ABOUT_BLOCK = "That is about"
+"""How errors begin to say which block they are about."""
+
 
 class Summand(Protocol):
     """What a block yields, and several blocks together."""
@@ -105,7 +108,7 @@ def named(function: Callable[[Block], Found], block: Block) -> Found:
     try:
         return function(block)
     except (TypeError, ValueError) as error:
-        error.add_note(f"That is about {block.where}.")
+        error.add_note(f"{ABOUT_BLOCK} {block.where}.")
         raise
 
 

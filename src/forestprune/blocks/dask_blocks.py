@@ -5,7 +5,7 @@ once; only sums and rows that are drawn come back.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from forestprune.blocks.blocks import Block, Blocks, Found, named
@@ -17,25 +17,34 @@ TOGETHER = 8
 
 
 class DaskBlocks(Blocks):
-    """Dask DataFrames and Arrays, gone through by its scheduler; the active client is used.
+    """Rows that tasks of Dask yield, gone through by its scheduler; the active client is used.
 
     Parameters
     ----------
-    X : dask DataFrame or Array
-    y, sample_weight : dask Series, DataFrame or Array, or None
-        Divided like `X`.
+    parts : list
+        For each partition X, y and weights as a tuple, in which some may be tasks, or a task that
+        yields such a tuple.
+    names : list of str
+        What partitions are called.
+    labelled : bool
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.labelled = y is not None
-        self._features: tuple[list[str], bool] | None = None
-        self._parts = _parts_of(X, "X", None)
-        count = len(self._parts)
-        self._others = [
+    def __init__(self, parts: Sequence[Any], names: Sequence[str], *, labelled: bool) -> None:
+        self.labelled = labelled
+        self._parts, self._names = parts, names
+        self._first: list[int] | None = None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any) -> "DaskBlocks":
+        """Return the partitions of a dask DataFrame or Array, and of others divided like it."""
+        features = _parts_of(X, "X", None)
+        count = len(features)
+        others = [
             [None] * count if given is None else _parts_of(given, name, count)
             for name, given in (("y", y), ("sample_weight", sample_weight))
         ]
-        self._first: list[int] | None = None
+        names = [f"partition {number}" for number in range(count)]
+        return cls(list(zip(features, *others, strict=True)), names, labelled=y is not None)
 
     def add_up(
         self,
@@ -54,11 +63,8 @@ class DaskBlocks(Blocks):
                     raise ValueError("There are no rows: every partition is empty.")
             shared = _for_all_workers(function)
             task = delayed(_of_partition, pure=False)
-            rows = zip(self._parts, *self._others, strict=True)
-            sums = [
-                task(shared, *row, f"partition {number}", first)
-                for number, (row, first) in enumerate(zip(rows, self._first, strict=True))
-            ]
+            rows = zip(self._parts, self._names, self._first, strict=True)
+            sums = [task(shared, part, name, first) for part, name, first in rows]
             add = delayed(_added, pure=False)
             while len(sums) > 1:
                 sums = [add(sums[i : i + TOGETHER]) for i in range(0, len(sums), TOGETHER)]
@@ -76,14 +82,15 @@ class _Failure:
         self.error = error
 
 
-def _length(part: Any) -> int:
-    return int(part.shape[0])
+def _length(rows: tuple[Any, Any, Any]) -> int:
+    return int(rows[0].shape[0])
 
 
 def _of_partition(
-    function: Callable[[Block], Any], X: Any, y: Any, weight: Any, where: str, first: int
+    function: Callable[[Block], Any], rows: tuple[Any, Any, Any], where: str, first: int
 ) -> Any:
     """Return what a function makes of a partition; None if it is empty."""
+    X, y, weight = rows
     if not len(X):
         return None
     try:

@@ -20,7 +20,7 @@ def blocks_of(
     if _is_dask(X):
         from forestprune.blocks.dask_blocks import DaskBlocks
 
-        return DaskBlocks(X, y, sample_weight)
+        return DaskBlocks.of(X, y, sample_weight)
     found = X if isinstance(X, Blocks) else Batches(X) if _gives_batches(X) else None
     if found is None:
         return None

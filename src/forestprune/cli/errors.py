@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from forestprune.blocks.blocks import ABOUT_BLOCK
 from forestprune.exceptions import OptionError
 from forestprune.options import TABLE
 
@@ -98,7 +99,8 @@ def describe(error: BaseException) -> str:
     """
     text = error.rendered(flag) if isinstance(error, OptionError) else str(error)
     if isinstance(error, CommandError | OSError) or is_meant_for_users(error):
-        return first_line(text) or type(error).__name__
+        where = [note for note in getattr(error, "__notes__", ()) if note.startswith(ABOUT_BLOCK)]
+        return " ".join([first_line(text) or type(error).__name__, *where])
     return f"{type(error).__name__}: {first_line(text)} ({DEBUG}=1 shows where it comes from)"
 
 

@@ -84,7 +84,9 @@ ModelFile = Annotated[
 DataFile = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="Rows to prune with: .csv, .csv.gz, .parquet, .arrow or .feather."
+        metavar="DATA",
+        help="Rows to prune with: .csv, .csv.gz, .parquet, .arrow or .feather; also a folder of "
+        "such files, or a pattern in quotes.",
     ),
 ]
 Trust = Annotated[
@@ -179,6 +181,24 @@ class Data:
             "Decides which rows are held out, and what a random search tries (default: 0).",
             min=0,
             max=2**32 - 1,
+        ),
+    ] = None
+
+    batch_rows: Annotated[
+        int | None,
+        _data(
+            "N",
+            "Read so many rows at once and keep none, for more than fit into memory. Folders and "
+            "patterns are read so anyhow, by up to 131,072.",
+            min=1,
+        ),
+    ] = None
+    dask: Annotated[
+        str | None,
+        _data(
+            "ADDRESS",
+            "Let the workers of a Dask scheduler, such as tcp://host:8786, read the rows and go "
+            "through them. They must see the files.",
         ),
     ] = None
 

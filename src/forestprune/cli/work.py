@@ -9,7 +9,11 @@ from forestprune.cli.parameters import Data, Division, Files
 
 if TYPE_CHECKING:
     from forestprune.interop.source import Source
+    from forestprune.tables.block_rows import BlockRows
     from forestprune.tables.rows import Rows
+
+TIMEOUT = 10.0
+"""Seconds within which a scheduler must answer."""
 
 MANY = 0.5
 """Share of the rows held out from which on it is said that they are pruned with, too.
@@ -26,7 +30,7 @@ class Work:
     """
 
     source: "Source"
-    rows: "Rows"
+    rows: "Rows | BlockRows"
     held_out: "Rows | None"
     division: Division
     targets: Sequence[str]
@@ -91,7 +95,7 @@ def check_tables(files: Files, data: Data) -> None:
             f"MODEL comes first, then DATA, but {files.model.name} is a table: is "
             f"`{files.data.name} {files.model.name}` meant?"
         )
-    if not files.model.exists():
+    if not files.model.exists() or comes_by_block(files, data):
         return  # reading it says so
     tables = [file for file in (files.data, data.validation) if file is not None]
     are_csv = [check_table(file) for file in tables]
@@ -111,6 +115,8 @@ def prepare(source: "Source", files: Files, data: Data, division: Division) -> W
     from forestprune.tables.reader import Reader
     from forestprune.tables.rows import Shares
 
+    if comes_by_block(files, data):
+        return _by_block(source, files, data, division)
     targets, origin = _targets(source, data), source.forest.origin
     labels = Labels(origin.classes) if origin is not None and origin.classes else None
     ignored = data.ignore or ()
@@ -123,6 +129,71 @@ def prepare(source: "Source", files: Files, data: Data, division: Division) -> W
     if len(parts) == 1:
         return Work(source, parts[0], None, division, targets)
     rows, held_out = parts
+    _check_held_out(held_out, division)
+    # Of one file, rows that are equal are equal by chance.
+    repeated = 0 if division.file is None else held_out.among(rows)
+    return Work(source, rows, held_out, division, targets, repeated)
+
+
+def comes_by_block(files: Files, data: Data) -> bool:
+    """Tell whether rows are to be read by the block, so that they need not fit into memory."""
+    pattern = any(letter in str(files.data) for letter in "*?[") and not files.data.exists()
+    asked = data.batch_rows is not None or data.dask is not None
+    return asked or pattern or files.data.is_dir()
+
+
+def _by_block(source: "Source", files: Files, data: Data, division: Division) -> Work:
+    """Open the rows for a model, and read those that are held out."""
+    from forestprune.tables.block_rows import read_by_block
+    from forestprune.tables.rows import Shares
+
+    if data.decimal != ".":
+        raise WrongCallError("--decimal is for one CSV file that fits into memory.")
+    targets, spec = _targets(source, data), source.forest.input
+    names, pipeline = spec.feature_names, source.pipeline
+    if pipeline is not None and len(pipeline.steps) > 1:
+        names = getattr(pipeline, "feature_names_in_", None)
+    if data.dask is not None:
+        _connect(data.dask)
+    rows, held_out = read_by_block(
+        files.data,
+        division.file,
+        Shares(division.share, division.seed) if division.share else None,
+        None if names is None else [str(name) for name in names],
+        underscores=spec.underscores,
+        dask=data.dask is not None,
+        target=list(targets) or None,
+        sample_weight=data.weight,
+        ignore=tuple(data.ignore or ()),
+        batch_rows=data.batch_rows,
+    )
+    if held_out is not None:
+        _check_held_out(held_out, division)
+    return Work(source, rows, held_out, division, targets)
+
+
+def _connect(address: str) -> None:
+    """Let Dask use the scheduler at an address until the command ends."""
+    import atexit
+
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(
+            "--dask needs Dask, which is not installed: pip install 'forestprune[dask]'"
+        ) from error
+    try:
+        client = Client(address, timeout=TIMEOUT)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise CommandError(
+            f"No Dask scheduler answers at {address} within {TIMEOUT:g} seconds. Is it running, "
+            "and can it be reached from here?"
+        ) from error
+    atexit.register(client.close)
+
+
+def _check_held_out(held_out: "Rows", division: Division) -> None:
+    """Refuse rows to choose by that tell no models apart."""
     y = held_out.y
     if len(held_out) < 2 or (y is not None and bool((y == y[0]).all())):
         alike = f": all have {_written(y[0])}" if y is not None and y.ndim == 1 and y.size else ""
@@ -131,9 +202,6 @@ def prepare(source: "Source", files: Files, data: Data, division: Division) -> W
             f"The {len(held_out):,} rows to choose by do not differ in what is to be "
             f"predicted{alike}. So no score can tell models apart: give others, or {instead}."
         )
-    # Of one file, rows that are equal are equal by chance.
-    repeated = 0 if division.file is None else held_out.among(rows)
-    return Work(source, rows, held_out, division, targets, repeated)
 
 
 def _written(entry: Any) -> str:

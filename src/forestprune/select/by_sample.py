@@ -398,11 +398,11 @@ class BySample:
         rule, told = solver.rule, replace(point, loss=loss)
         report = point.report | self._about()
         if not point.alpha > 0.0 and point.values is None:
-            return replace(told, objective=rule.priced(told), report=report), None
+            return replace(told, objective=float(rule.priced(told)), report=report), None
         rule.move_to(point)
         rule.correct(sums)
         report["gain_left"] = float(rule.tree_gains(point.alpha).max(initial=0.0))
-        told = replace(told, objective=rule.priced(told), report=report)
+        told = replace(told, objective=float(rule.priced(told)), report=report)
         return told, Reference(told, sums)
 
     def _about(self) -> dict[str, int]:
@@ -429,7 +429,7 @@ class BySample:
 
     def _priced(self, point: Point) -> float:
         """Return the objective of a point whose loss is known."""
-        return self._without_rows(self._with_shrinkage_of(point)).rule.priced(point)
+        return float(self._without_rows(self._with_shrinkage_of(point)).rule.priced(point))
 
     # Points
 

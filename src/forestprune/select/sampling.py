@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.blocks.blocks import Block, Blocks
+from forestprune.blocks.lots import lots
 from forestprune.exceptions import OptionError
 from forestprune.forest.checks import seal
 from forestprune.forest.classes import class_numbers, row_weights
@@ -27,20 +28,6 @@ Floats = NDArray[np.float64]
 
 LEAST_SHARE = 1e-6
 """Of the rows of a tree: leaves with less count as if they had so many."""
-
-
-def lots(numbers: NDArray[np.int64]) -> Floats:
-    """Return the lots of rows, given their numbers: from 0 to 1, all equally likely.
-
-    They are the numbers, scrambled by the finaliser of the generator SplitMix64.
-    """
-    lot = numbers.astype(np.uint64) + np.uint64(1)
-    with np.errstate(over="ignore"):
-        lot *= np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            lot = (lot ^ (lot >> np.uint64(shift))) * np.uint64(factor)
-    lot ^= lot >> np.uint64(31)
-    return np.asarray(((lot >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
 
 
 class Chances:

@@ -3,6 +3,7 @@
 import glob
 import importlib
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from forestprune.blocks.blocks import Block, LocalBlocks
+from forestprune.blocks.dask_blocks import DaskBlocks
+from forestprune.blocks.lots import lots
 from forestprune.exceptions import TableError
 from forestprune.forest.frames import listed
 from forestprune.options import require_count
@@ -71,10 +74,10 @@ def open_rows(
     >>> import tempfile, pathlib
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> import forestprune as fp
-    >>> wine = fp.load_wine_quality()
+    >>> wine = fp.load_wine_quality(as_frame=True)
     >>> model = RandomForestRegressor(20, random_state=0).fit(wine.data, wine.target)
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> wine.frame.to_csv(folder / "wine.csv", index=False)
+    >>> wine.data.assign(quality=wine.target).to_csv(folder / "wine.csv", index=False)
     >>> rows = fp.open_rows(folder, target="quality")
     >>> fp.prune(model, rows, max_nodes=500).n_nodes <= 500
     True
@@ -117,6 +120,9 @@ class RowFiles(LocalBlocks):
     batch_rows : int
     root : Path or None
         The folder that `where` named: folders in it such as "year=2026" are columns.
+    within : (float, float)
+        Of lots that rows are given by `seed`, those between these two take part.
+    seed : int
     """
 
     files: tuple[Path, ...]
@@ -126,6 +132,8 @@ class RowFiles(LocalBlocks):
     weight: str | None
     batch_rows: int
     root: Path | None = None
+    within: tuple[float, float] = (0.0, 1.0)
+    seed: int = 0
 
     @property
     def labelled(self) -> bool:  # type: ignore[override]
@@ -148,12 +156,14 @@ class RowFiles(LocalBlocks):
         first, columns = 0, [*self.features, *self.targets]
         columns += [] if self.weight is None or self.weight in columns else [self.weight]
         for file in self.files:
-            begun = first
+            row = 0
             try:
                 for batch in self._batches(file, columns):
-                    where = f"{file}, rows {first - begun + 1} to {first - begun + batch.num_rows}"
-                    block = self._block(batch, where, first)
-                    first += batch.num_rows
+                    where = f"{file}, rows {row + 1} to {row + batch.num_rows}"
+                    here = self._taken(file, row, batch.num_rows)
+                    row += batch.num_rows
+                    block = self._block(batch if here is None else batch.filter(here), where, first)
+                    first += len(block)
                     yield block
             except (TableError, ImportError, MemoryError):
                 raise
@@ -161,8 +171,40 @@ class RowFiles(LocalBlocks):
                 lines = str(error).strip().splitlines()
                 reason = lines[0] if lines else type(error).__name__
                 raise TableError(
-                    f"{file} could not be read beyond row {first - begun:,} ({reason})."
+                    f"{file} could not be read beyond row {row:,} ({reason})."
                 ) from error
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+        total = 0
+        for file in self.files:
+            rows = int(_dataset([file], self.schema, self.root).count_rows())
+            here = self._taken(file, 0, rows)
+            total += rows if here is None else int(np.count_nonzero(here))
+        return total
+
+    def divided(self, share: float, seed: int) -> tuple["RowFiles", "RowFiles"]:
+        """Return these rows without a share of them, and that share, drawn by chance."""
+        return (
+            replace(self, within=(share, 1.0), seed=seed),
+            replace(self, within=(0.0, share), seed=seed),
+        )
+
+    def on_dask(self) -> DaskBlocks:
+        """Return the same rows for Dask to read, a file at a time."""
+        from dask.delayed import delayed
+
+        parts = [delayed(_read, pure=False)(replace(self, files=(file,))) for file in self.files]
+        return DaskBlocks(parts, [str(file) for file in self.files], labelled=self.labelled)
+
+    def _taken(self, file: Path, first: int, count: int) -> Any:
+        """Return which rows of a file take part; None if all do."""
+        if self.within == (0.0, 1.0):
+            return None
+        # Other lots than those by which samples are drawn, and the same wherever the file lies.
+        seed = (zlib.crc32(file.name.encode()) << 32) + self.seed + 1
+        lot = lots(np.arange(first, first + count), seed)
+        return (lot >= self.within[0]) & (lot < self.within[1])
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         return ((block.X, block.y, block.weight) for block in self.blocks())
@@ -187,6 +229,18 @@ class RowFiles(LocalBlocks):
             f"RowFiles({len(self.files):,} files, {len(self.features):,} features, "
             f"target {target}, {self.batch_rows:,} rows a batch)"
         )
+
+
+def _read(rows: RowFiles) -> tuple[Any, Any, Any]:
+    """Return all rows of some files at once."""
+    parts = list(rows)
+    X = import_pandas().concat([X for X, _, _ in parts], ignore_index=True)
+    y, weight = ([each[i] for each in parts] for i in (1, 2))
+    return (
+        X,
+        None if not rows.targets else np.concatenate(y),
+        None if rows.weight is None else np.concatenate(weight),
+    )
 
 
 def _column(batch: Any, name: str, where: str) -> Any:
