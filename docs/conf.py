@@ -19,6 +19,7 @@ CONTENTS = {
         "/docs/xgboost-in-production",
         "/docs/report",
         "/docs/split-polish",
+        "/docs/scale",
     ],
     "Choose": ["/docs/which-options", "/docs/which-models", "/docs/limits"],
     "Reference": ["/docs/command-line", "/docs/api", "/CHANGELOG", "/CONTRIBUTING"],

@@ -184,7 +184,7 @@ def test_tables_cut_short(ending, share, shop, friedman, tmp_path):
     ("args", "match"),
     [
         (["nowhere.csv", "--target", "y"], "no file .*nowhere.csv"),
-        (["folder.csv", "--target", "y"], "folder.csv is a folder"),
+        (["folder.csv", "--target", "y"], "folder folder.csv has no file that ends in"),
         (["rows.xlsx", "--target", "y"], r"must end in \.csv, .*got rows\.xlsx"),
         (["rows.csv", "--target", "why"], "no column 'why'"),
         (["rows.csv", "--target", "a"], "'a' cannot be more than one of"),

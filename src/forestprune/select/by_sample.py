@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ from forestprune.select.solver import Solver, rule_for
 from forestprune.select.validation import Validation, validate
 from forestprune.solve.point import Point
 from forestprune.solve.problem import Problem
+from forestprune.solve.rule import Rule
 from forestprune.solve.subtrees.rule import SubtreeRule
 
 SAMPLE_ROWS = 50_000
@@ -113,11 +115,12 @@ def choose_by_sample(
     If the sample is too small for what it is to choose, a larger one is drawn.
     """
     size, rows = SAMPLE_ROWS, everything.sample(SAMPLE_ROWS)
+    most = everything.largest_sample
     while rows.encoding.n_rows < everything.n_rows:
         try:
-            return BySample(rows, everything, validation_rows, options).choose(wanted)
+            by_sample = BySample(rows, everything, validation_rows, options, largest=size >= most)
+            return by_sample.choose(wanted)
         except _TooFewRowsError as error:
-            most = everything.largest_sample
             if size >= most:
                 raise OptionError(
                     f"The model asked for has {error.leaves:,} leaves, and {most:,} rows, the "
@@ -148,6 +151,8 @@ class BySample:
     everything : AllRows
     validation_rows : RoutedRows or None
     options : Options
+    largest : bool
+        Whether no larger sample can be had.
 
     Attributes
     ----------
@@ -161,7 +166,11 @@ class BySample:
         everything: AllRows,
         validation_rows: RoutedRows | None,
         options: Options,
+        *,
+        largest: bool = False,
     ) -> None:
+        self._largest = largest
+        self._rules: dict[tuple[Any, float], Rule] = {}
         self._rows, self._all, self._validation = rows, everything, validation_rows
         self._options, self.passes = options, 0
         self._problem: Problem = rows.problem(options.n_jobs)
@@ -194,8 +203,10 @@ class BySample:
 
     def _require_rows(self, point: Point) -> None:
         """Ask for a larger sample if this one is too small for what a point keeps."""
-        leaves = (point.n_nodes + point.n_trees) // 2
-        if point.alpha > 0.0 and leaves * ROWS_A_LEAF > self._rows.encoding.n_rows:
+        leaves, full = (point.n_nodes + point.n_trees) // 2, not point.alpha > 0.0
+        if full and point.values is None and self._largest:
+            return  # there is nothing better to be found, and it is what it is
+        if leaves * ROWS_A_LEAF > self._rows.encoding.n_rows:
             raise _TooFewRowsError(leaves)
 
     def _search(self, wanted: Wanted) -> Search:
@@ -233,24 +244,22 @@ class BySample:
     ) -> PruningPath:
         """Return a path whose point in some place no single tree can improve on all rows."""
         held: set[int] = set()
-        best: Point | None = None
+        best: PruningPath | None = None
         for rounds in range(1, MOST_ROUNDS + 1):
             taken, reference = self._checked(path.points[place], options)
             path = _put_in(path, place, taken)
             settled = reference is not None and taken.report["gain_left"] <= SETTLED
-            if best is not None and not taken.objective < self._at(best, taken.alpha):
-                return _put_in(path, place, best)  # all rows do not bear out what the sample said
-            best = taken
+            if best is not None:
+                before = replace(best.points[place], alpha=taken.alpha)
+                if taken.objective >= self._priced(before):
+                    return best  # all rows do not bear out what the sample said
+            best = path
             if reference is None or settled or rounds == MOST_ROUNDS:
                 break
             path = self._improved(path, place, reference, wanted, options, held)
             if path.points[place] is taken:
                 break
         return path
-
-    def _at(self, point: Point, alpha: float) -> float:
-        """Return the objective that a point has at another alpha."""
-        return self._priced(replace(point, alpha=alpha))
 
     def _improved(
         self,
@@ -284,11 +293,8 @@ class BySample:
         self, reference: Reference, alpha: float, options: Options, held: set[int]
     ) -> Point:
         """Return what is best at an alpha next to a reference, of one tree by all rows."""
-        by_all, solver, begun = (
-            self._without_rows(options).rule,
-            Solver(self._problem, options),
-            reference.point,
-        )
+        by_all, begun = self._without_rows(options), reference.point
+        solver = Solver(self._problem, options)
         by_all.move_to(begun)
         by_all.correct(reference.sums)
         tree = int(np.argmax(by_all.tree_gains(alpha)))
@@ -313,8 +319,9 @@ class BySample:
                 grid, least = solver.grid(wanted.n_alphas), max(alpha * (1.0 + 1e-9), LEAST)
                 alphas = [*takewhile(partial(operator.lt, least), Falling(grid)), alpha]
             points = solver.path(np.array(alphas))
-            self._require_rows(points[-1])
-            references = self._references(self._thinned(points, points[-1]))
+            if not references:
+                self._require_rows(points[-1])
+                references = self._references(self._thinned(points, points[-1]))
         path = PruningPath(self._rows.source, (points[-1],))
         return self._settled(path, 0, wanted, self._options), 0
 
@@ -394,8 +401,7 @@ class BySample:
         """
         measured = self._measure([point], sums=True)
         loss, sums = float(self._told(measured)[0]), steady(measured.sums[0])
-        solver = self._without_rows(options)
-        rule, told = solver.rule, replace(point, loss=loss)
+        rule, told = self._without_rows(options), replace(point, loss=loss)
         report = point.report | self._about()
         if not point.alpha > 0.0 and point.values is None:
             return replace(told, objective=float(rule.priced(told)), report=report), None
@@ -409,8 +415,8 @@ class BySample:
         sample = self._rows.encoding.n_rows
         return {"rows": self._all.n_rows, "sample_rows": sample, "passes": self.passes}
 
-    def _without_rows(self, options: Options) -> Solver:
-        """Return a solver for no rows at all: what it is corrected by is then all it knows."""
+    def _without_rows(self, options: Options) -> Rule:
+        """Return a rule for no rows at all: what it is corrected by is then all it knows."""
         problem, outputs = self._problem, len(self._problem.target)
         codes = problem.encoding.codes
         nothing = seal(np.empty((outputs, 0)))
@@ -421,7 +427,7 @@ class BySample:
             sample_weight=None,
             residual=nothing,
         )
-        return Solver(empty, options)
+        return Solver(empty, options).rule
 
     def _solvers(self, options: Options) -> Iterator[Solver]:
         several = self._validation is not None and len(options.shrinkages) > 1
@@ -429,7 +435,11 @@ class BySample:
 
     def _priced(self, point: Point) -> float:
         """Return the objective of a point whose loss is known."""
-        return float(self._without_rows(self._with_shrinkage_of(point)).rule.priced(point))
+        options = self._with_shrinkage_of(point)
+        key = options.shrinkages[0], self._problem.variation
+        if key not in self._rules:
+            self._rules[key] = self._without_rows(options)
+        return float(self._rules[key].priced(point))
 
     # Points
 
