@@ -210,10 +210,11 @@ def report(lines: list[dict], n_rows: int, command: str) -> str:
     text += [
         "",
         "What few rows take as well is compiled code, the libraries' own pages and the model. "
-        "On top of data and codes come, for each tree that is kept while leaves are refitted, "
-        "a second byte or two a row (the leaf that is left of it), and a few numbers a row: "
-        "the target, residuals, weights. In return the features of a row are let go of once "
-        "it was sent down the trees. No row is held as text, twice, or in another precision.",
+        "On top of data and codes come a few numbers a row: the target, weights, and, while all "
+        "rows correct the sample that is pruned with, predictions and residuals. In return the "
+        "features of a row are let go of once it was sent down the trees. No row is held as text, "
+        "twice, or in another precision. Rows that are read by the block need none of this: see "
+        "benchmarks/scale.py.",
     ]
     return "\n".join(text) + "\n"
 

@@ -79,7 +79,9 @@ def prune(
         yourself, or see `trust` of :meth:`Forest.from_file`.
     X : array-like of shape (m, n_features)
         Rows to prune with: the training rows of the model, and further ones if you have them.
-        Training it on fewer to have others to prune with does not pay.
+        Training it on fewer to have others to prune with does not pay. They need not fit into
+        memory: also what :func:`open_rows` opens, anything that yields batches (X, y) or
+        (X, y, weights) as often as it is asked to, or a dask DataFrame or Array.
     y : array-like of shape (m,), or (m, n_outputs), or None
         Numbers, or labels of a classifier. None takes the model's own predictions: for rows whose y
         is not known, and for models whose loss is not known, such as rankers.
@@ -108,7 +110,8 @@ def prune(
         rows.
     X_val, y_val, sample_weight_val
         Validation rows, and their weights. With a budget, or nothing else, the best model is the
-        best on these. Without `y`, `y_val` can be left out too.
+        best on these. Without `y`, `y_val` can be left out too. Of rows by the block 100,000 are
+        drawn.
     sample_weight : array-like of shape (m,), or None
         Weights of the rows of `X`: 2 counts as a row that is there twice. Weights that add up to 1
         say that there is hardly a row to refit leaves by: multiply them by the number of rows.

@@ -53,9 +53,12 @@ class Blocks(ABC):
     ----------
     labelled : bool
         Whether they have a target.
+    parallel : bool
+        Whether several blocks are worked on at the same time, each by one thread.
     """
 
     labelled: bool
+    parallel: bool = False
 
     def with_features(
         self,

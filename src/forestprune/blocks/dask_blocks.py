@@ -29,6 +29,8 @@ class DaskBlocks(Blocks):
     labelled : bool
     """
 
+    parallel = True
+
     def __init__(self, parts: Sequence[Any], names: Sequence[str], *, labelled: bool) -> None:
         self.labelled = labelled
         self._parts, self._names = parts, names

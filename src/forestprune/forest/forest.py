@@ -133,10 +133,11 @@ class Forest(Shape):
             A fitted tree ensemble: DecisionTree, ExtraTree, RandomForest, ExtraTrees, Bagging over
             trees, GradientBoosting and HistGradientBoosting of scikit-learn, XGBoost's,
             LightGBM's and CatBoost's, for regression or classification; their Boosters, and
-            rankers. Early-stopped models are read as
-            their `predict` uses them by default. Of a Pipeline that ends in one of these, the
-            forest at its end: it takes rows as they are after the other steps,
-            ``pipeline[:-1].transform(X)``, and its `column_names` are those that these steps give.
+            rankers. Those that were fitted with Dask become what they are without it.
+            Early-stopped models are read as their `predict` uses them by default. Of a Pipeline
+            that ends in one of these, the forest at its end: it takes rows as they are after the
+            other steps, ``pipeline[:-1].transform(X)``, and its `column_names` are those that
+            these steps give.
 
         Examples
         --------
@@ -148,6 +149,7 @@ class Forest(Shape):
         Forest(5 trees, 75 nodes, depth 3, 11 features, from sklearn RandomForestRegressor)
         """
         with np.errstate(under="ignore"):  # numbers may round to zero
+            model = registry.inside(model)
             forest: Forest = registry.importer_for(model).from_model(model)
         return forest
 

@@ -54,6 +54,11 @@ def importer_for(model: object) -> ModuleType:
     )
 
 
+def inside(model: Any) -> Any:
+    """Return the model in what `xgboost.dask.train` returns; any other as it is."""
+    return model["booster"] if isinstance(model, dict) and "booster" in model else model
+
+
 def exporter_for(library: str) -> ModuleType:
     """Return the module that writes models of `library`."""
     if library not in _MODULES:

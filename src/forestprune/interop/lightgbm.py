@@ -102,6 +102,8 @@ _WHY_NOT = {
 
 def from_model(model: Any) -> Forest:
     """Read a fitted LGBMRegressor, LGBMClassifier or LGBMRanker, or a Booster."""
+    if callable(getattr(model, "to_local", None)):  # it was fitted with Dask
+        model = model.to_local()
     cls = type(model)
     if cls not in _CLASSES.values():
         raise UnsupportedModelError(refusal(cls, _CLASSES.values(), _WHY_NOT.get(cls.__name__, "")))

@@ -82,8 +82,22 @@ _OFTEN = 10
 """How often a feature must be split on, always the same way up, to be taken for constrained."""
 
 
+def _without_dask(model: Any) -> Any:
+    """Return a model that was fitted with Dask as what it is without; others as they are."""
+    name = type(model).__name__
+    if not name.startswith("Dask"):
+        return model
+    cls = CLASSES.get(name.removeprefix("Dask"))
+    if cls is None:
+        return model  # which is refused by name
+    local = cls(**{k: v for k, v in model.get_params().items() if k != "client"})
+    local.load_model(model.get_booster().save_raw("ubj"))
+    return local
+
+
 def from_model(model: Any) -> Forest:
     """Read a fitted XGBoost model."""
+    model = _without_dask(model)
     cls = type(model)
     if cls not in CLASSES.values():
         raise UnsupportedModelError(refusal(cls, CLASSES.values()))

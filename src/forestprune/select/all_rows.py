@@ -1,6 +1,7 @@
 """All rows, of which a sample is pruned with."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,8 @@ class RowsByBlock(AllRows):
 
     def measure(self, measuring: Measuring, description: str) -> Measured:
         """Go through all rows and measure models on them."""
+        if self._blocks.parallel:
+            measuring = replace(measuring, n_jobs=1)
         return self._blocks.add_up(measuring, description, self.n_rows)
 
 

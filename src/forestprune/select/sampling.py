@@ -252,5 +252,6 @@ def survey(
     """
     check_comparable(source, labelled=blocks.labelled)
     chances = Chances(source.forest) if by_leaves else None
-    surveying = Surveying(source, size, blocks.labelled, chances, n_jobs)
+    threads = 1 if blocks.parallel else n_jobs
+    surveying = Surveying(source, size, blocks.labelled, chances, threads)
     return blocks.add_up(surveying, description)
