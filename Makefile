@@ -48,6 +48,7 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/split_timing.py
 	$(BIN)/python benchmarks/loss_timing.py
 	$(BIN)/python benchmarks/one_row.py
+	$(BIN)/python benchmarks/scale.py
 
 # Some hours on two cores; needs the data sets. What was done is kept, so it can be stopped.
 frontier: .venv/.bench

@@ -67,6 +67,24 @@ def test_frames_and_arrays_make_the_model_that_batches_make(model, named):
     assert path.points[0].report["rows"] == 4_000
 
 
+def test_files_that_dask_would_read_together(named, tmp_path):
+    """Of one column alone Dask reads several small files at once, of all columns it does not."""
+    whole = FRAME.assign(y=Y, w=1.0)
+    for number in range(4):
+        whole[number::4].to_parquet(tmp_path / f"{number}.parquet")
+    table = dd.read_parquet(tmp_path)
+    small = fp.prune(named, table[NAMES], table["y"], sample_weight=table["w"], max_nodes=90)
+    rows = fp.open_rows(tmp_path, target="y", sample_weight="w")
+    assert objective(small) == pytest.approx(objective(fp.prune(named, rows, max_nodes=90)))
+
+
+def test_frames_go_with_arrays(named):
+    frame, target = dd.from_pandas(FRAME, npartitions=4), da.from_array(Y, chunks=1_000)
+    small = fp.prune(named, frame, target, max_nodes=90)
+    expected = fp.prune(named, [(FRAME, Y)], max_nodes=90)
+    assert objective(small) == pytest.approx(objective(expected), rel=1e-6)
+
+
 def test_partitions_of_any_size_and_empty_ones(named):
     whole = FRAME.assign(y=Y)
     cuts = [0, 0, 3, 3, 2_500, 4_000, 4_000]
@@ -98,6 +116,9 @@ def test_what_does_not_fit_together_is_refused(model):
         fp.prune(model, rows, Y, max_nodes=60)
     with pytest.raises(ValueError, match="divided like X, which has 4 partitions; got 2"):
         fp.prune(model, rows, da.from_array(Y, chunks=2_000), max_nodes=60)
+    frame = dd.from_pandas(FRAME, npartitions=4)
+    with pytest.raises(ValueError, match="divided like X, which has 4 partitions; got 3"):
+        fp.prune(model, frame, dd.from_pandas(pd.Series(Y), npartitions=3), max_nodes=60)
     bad = np.where(np.arange(4_000) == 2_345, np.nan, Y)
     with pytest.raises(ValueError, match="y must be finite") as caught:
         fp.prune(model, rows, da.from_array(bad, chunks=1_000), max_nodes=60)

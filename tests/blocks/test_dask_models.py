@@ -63,4 +63,6 @@ def test_models_that_were_fitted_with_dask_become_what_they_are_without(tmp_path
         [sys.executable, "-W", "ignore", script], capture_output=True, text=True, timeout=300
     )
     expected = ["XGBRegressor", "XGBClassifier", "LGBMRegressor", "LGBMClassifier", "Booster"]
-    assert done.stdout.split("\n")[:-1] == [f"{name} True" for name in expected], done.stderr
+    # Some of what the libraries print goes to stdout, too.
+    told = [line for line in done.stdout.splitlines() if line.endswith((" True", " False"))]
+    assert told == [f"{name} True" for name in expected], done.stderr

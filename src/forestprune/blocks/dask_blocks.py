@@ -39,14 +39,22 @@ class DaskBlocks(Blocks):
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any) -> "DaskBlocks":
         """Return the partitions of a dask DataFrame or Array, and of others divided like it."""
-        features = _parts_of(X, "X", None)
-        count = len(features)
-        others = [
-            [None] * count if given is None else _parts_of(given, name, count)
-            for name, given in (("y", y), ("sample_weight", sample_weight))
-        ]
-        names = [f"partition {number}" for number in range(count)]
-        return cls(list(zip(features, *others, strict=True)), names, labelled=y is not None)
+        others = {"y": y, "sample_weight": sample_weight}
+        others = {name: given for name, given in others.items() if given is not None}
+        for name, given in others.items():
+            _require_collection(name, given)
+        if all(hasattr(each, "map_partitions") for each in (X, *others.values())):
+            parts = _parts_of_frames(X, others)
+        else:
+            features = _parts_of(X)
+            divided = {name: _parts_of(given) for name, given in others.items()}
+            for name, each in divided.items():
+                _require_divided_alike(name, len(each), len(features))
+            nothing = [None] * len(features)
+            columns = (divided.get(name, nothing) for name in ("y", "sample_weight"))
+            parts = list(zip(features, *columns, strict=True))
+        names = [f"partition {number}" for number in range(len(parts))]
+        return cls(parts, names, labelled=y is not None)
 
     def add_up(
         self,
@@ -114,8 +122,7 @@ def _added(sums: list[Any]) -> Any:
     return total
 
 
-def _parts_of(given: Any, name: str, count: int | None) -> list[Any]:
-    """Return the partitions of a collection, none of them computed."""
+def _require_collection(name: str, given: Any) -> None:
     from dask.base import is_dask_collection
 
     if not is_dask_collection(given) or not hasattr(given, "to_delayed"):
@@ -123,16 +130,53 @@ def _parts_of(given: Any, name: str, count: int | None) -> list[Any]:
             f"{{{name}}} must be a collection of Dask too, divided like {{X}}, got "
             f"{type(given).__name__}."
         )
-    if getattr(given, "ndim", 1) == 2 and hasattr(given, "rechunk") and len(given.chunks[1]) > 1:
-        given = given.rechunk({1: -1})
-    parts = given.to_delayed()
-    parts = list(parts.ravel()) if hasattr(parts, "ravel") else list(parts)
-    if count is not None and len(parts) != count:
+
+
+def _require_divided_alike(name: str, count: int, expected: int) -> None:
+    if count != expected:
         raise OptionError(
-            f"{{{name}}} must be divided like {{X}}, which has {count} partitions; got "
-            f"{len(parts)}. Repartition or rechunk one like the other."
+            f"{{{name}}} must be divided like {{X}}, which has {expected} partitions; got {count}. "
+            "Repartition or rechunk one like the other."
         )
-    return parts
+
+
+def _parts_of(given: Any) -> list[Any]:
+    """Return the partitions of a collection, none of them computed."""
+    if hasattr(given, "map_partitions"):
+        # As they are said to be: what reads few columns would otherwise read files together.
+        return list(given.to_delayed(optimize_graph=False))
+    if given.ndim == 2 and len(given.chunks[1]) > 1:
+        given = given.rechunk({1: -1})
+    return list(given.to_delayed().ravel())
+
+
+def _parts_of_frames(X: Any, others: dict[str, Any]) -> list[Any]:
+    """Return the partitions of frames that are divided alike, as tasks that yield X, y, weights.
+
+    They are put together first: each by itself, Dask might divide them otherwise than it says.
+    """
+    from dask.delayed import delayed
+
+    columns: dict[str, Any] = {}
+    counts = {"y": 0, "sample_weight": 0}
+    for name, given in others.items():
+        _require_divided_alike(name, given.npartitions, X.npartitions)
+        series = [given[each] for each in given.columns] if given.ndim == 2 else [given]
+        columns |= {f"forestprune {name} {i}": each for i, each in enumerate(series)}
+        counts[name] = len(series)
+    apart = delayed(_apart, pure=False)
+    whole = X.assign(**columns) if columns else X
+    return [apart(part, **counts) for part in whole.to_delayed()]
+
+
+def _apart(frame: Any, y: int, sample_weight: int) -> tuple[Any, Any, Any]:
+    """Return the features of a partition, its target and its weights, which stand last."""
+    features = frame.shape[1] - y - sample_weight
+    target = frame.iloc[:, features : features + y].to_numpy() if y else None
+    weight = frame.iloc[:, -1].to_numpy() if sample_weight else None
+    if target is not None and y == 1:
+        target = target[:, 0]
+    return frame.iloc[:, :features], target, weight
 
 
 def _client() -> Any:
