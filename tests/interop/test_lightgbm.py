@@ -873,7 +873,6 @@ def custom_for_regressor(y, score):
             lambda X, y: StubbornBooster(model_str=train(X, y).model_to_string()),
             "subclass of Booster",
         ),
-        (lambda X, y: lgb.DaskLGBMRegressor(), "to_local"),
         (lambda X, y: lgb.Dataset(X, y), "required, got Dataset"),
         (lambda X, y: train(X, y > 0, objective="cross_entropy_lambda"), "cross_entropy_lambda"),
         (lambda X, y: train(X, y, linear_tree=True), "linear_tree=False"),
@@ -882,14 +881,7 @@ def custom_for_regressor(y, score):
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_read_is_refused(make, message):
     X = np.random.default_rng(0).normal(size=(60, 3))
-    if message == "to_local" and not isinstance(lgb.DaskLGBMRegressor, type):
-        pytest.skip("dask is not installed")
-    try:
-        model = make(X, X[:, 0])
-    except lgb.basic.LightGBMError:
-        if message != "to_local":
-            raise
-        pytest.skip("dask is not installed")
+    model = make(X, X[:, 0])
     with pytest.raises(fp.UnsupportedModelError, match=message):
         fp.Forest.from_model(model)
 

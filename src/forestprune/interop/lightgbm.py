@@ -88,13 +88,7 @@ _ATTRIBUTES = ("_objective", "_n_features", "_n_features_in", "_fitted_with_feat
 _OF_RANKERS = ("_eval_at",)
 _WEIGHTS = ("class_weight", "_class_weight")
 
-_WHY_NOT = {
-    **{
-        f"DaskLGBM{kind}": "Pass what its to_local() returns."
-        for kind in ("Regressor", "Classifier", "Ranker")
-    },
-    "CVBooster": "Pass one of its boosters.",
-}
+_WHY_NOT = {"CVBooster": "Pass one of its boosters."}
 
 
 # In
