@@ -78,6 +78,19 @@ def test_files_that_dask_would_read_together(named, tmp_path):
     assert objective(small) == pytest.approx(objective(fp.prune(named, rows, max_nodes=90)))
 
 
+def test_files_with_text_for_dask_to_read(tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(900), "kind": np.repeat(list("wxyz"), 225)})
+    target = frame.a + frame.kind.map(dict(zip("wxyz", (0, 2, -1, 5), strict=True)))
+    known = frame.assign(kind=frame.kind.astype("category"))
+    model = lightgbm.LGBMRegressor(n_estimators=9, n_jobs=1, verbose=-1).fit(known, target)
+    frame.assign(y=target).to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    rows = fp.open_rows(tmp_path, target="y", batch_rows=50)
+    small = fp.prune(model, rows.on_dask(), max_nodes=30)
+    assert objective(small) == pytest.approx(objective(fp.prune(model, rows, max_nodes=30)))
+
+
 def test_frames_go_with_arrays(named):
     frame, target = dd.from_pandas(FRAME, npartitions=4), da.from_array(Y, chunks=1_000)
     small = fp.prune(named, frame, target, max_nodes=90)

@@ -97,6 +97,26 @@ def test_columns_that_a_model_does_not_know_are_not_read(tmp_path):
         fp.prune(model, rows, max_nodes=9)
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_text_is_categories_for_models_that_know_some(library, ending, tmp_path):
+    module = pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(300), "kind": rng.choice(list("wxyz"), 300)})
+    target = frame.a + frame.kind.map(dict(zip("wxyz", (0, 2, -1, 5), strict=True)))
+    known = frame.assign(kind=frame.kind.astype("category"))
+    if library == "lightgbm":
+        model = module.LGBMRegressor(n_estimators=9, n_jobs=1, verbose=-1)
+    else:
+        model = module.XGBRegressor(n_estimators=9, n_jobs=1, enable_categorical=True)
+    model.fit(known, target)
+    for number in range(3):
+        write(frame.assign(y=target)[number::3], tmp_path / f"{number}.{ending}")
+    small = fp.prune(model, fp.open_rows(tmp_path, target="y", batch_rows=40), max_nodes=30)
+    expected = fp.prune(model, known, target, max_nodes=30)
+    np.testing.assert_allclose(small.predict(known), expected.predict(known), rtol=1e-6)
+
+
 def test_what_cannot_be_opened_is_said(tmp_path):
     with pytest.raises(ValueError, match="There is no file"):
         fp.open_rows(tmp_path / "none" / "*.parquet", target="y")

@@ -84,7 +84,7 @@ def _kept(files: RowFiles) -> Rows:
         if block.weight is not None:
             weights.append(block.weight[here])
     return Rows(
-        import_pandas().concat(parts, ignore_index=True),
+        files.marked(import_pandas().concat(parts, ignore_index=True)),
         np.concatenate(targets) if targets else None,
         np.concatenate(weights) if weights else None,
     )

@@ -67,7 +67,8 @@ def open_rows(
     Returns
     -------
     RowFiles
-        It can be gone through as often as one likes, and yields batches (X, y, weights).
+        It can be gone through as often as one likes, and yields batches (X, y, weights), X being
+        pandas data frames in which text is of type "category".
 
     Examples
     --------
@@ -197,6 +198,11 @@ class RowFiles(LocalBlocks):
         parts = [delayed(_read, pure=False)(replace(self, files=(file,))) for file in self.files]
         return DaskBlocks(parts, [str(file) for file in self.files], labelled=self.labelled)
 
+    def marked(self, frame: Any) -> Any:
+        """Return a frame whose text is marked as categories, as libraries want it that know some."""
+        texts = [name for name in self.features if _kind(self.schema.field(name).type) == "text"]
+        return frame.astype(dict.fromkeys(texts, "category")) if texts else frame
+
     def _taken(self, file: Path, first: int, count: int) -> Any:
         """Return which rows of a file take part; None if all do."""
         if self.within == (0.0, 1.0):
@@ -218,6 +224,7 @@ class RowFiles(LocalBlocks):
 
     def _block(self, batch: Any, where: str, first: int) -> Block:
         frame = batch.select(list(self.features)).to_pandas()
+        frame = self.marked(frame)
         targets = [_column(batch, name, where) for name in self.targets]
         y = None if not targets else targets[0] if len(targets) == 1 else np.column_stack(targets)
         weight = None if self.weight is None else _column(batch, self.weight, where)
@@ -234,7 +241,8 @@ class RowFiles(LocalBlocks):
 def _read(rows: RowFiles) -> tuple[Any, Any, Any]:
     """Return all rows of some files at once."""
     parts = list(rows)
-    X = import_pandas().concat([X for X, _, _ in parts], ignore_index=True)
+    # Parts have categories of their own, which leave text where they differ.
+    X = rows.marked(import_pandas().concat([X for X, _, _ in parts], ignore_index=True))
     y, weight = ([each[i] for each in parts] for i in (1, 2))
     return (
         X,
