@@ -199,7 +199,7 @@ class RowFiles(LocalBlocks):
         return DaskBlocks(parts, [str(file) for file in self.files], labelled=self.labelled)
 
     def marked(self, frame: Any) -> Any:
-        """Return a frame whose text is marked as categories, as libraries want it that know some."""
+        """Return a frame whose text is marked as categories, as libraries want it."""
         texts = [name for name in self.features if _kind(self.schema.field(name).type) == "text"]
         return frame.astype(dict.fromkeys(texts, "category")) if texts else frame
 
