@@ -104,8 +104,7 @@ def _of_partition(
     if not len(X):
         return None
     try:
-        with progress.hidden():
-            return named(function, Block(X, y, weight, where, first))
+        return named(function, Block(X, y, weight, where, first))
     except (TypeError, ValueError) as error:
         return _Failure(error)
 
