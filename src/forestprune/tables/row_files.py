@@ -51,7 +51,7 @@ def open_rows(
     Parameters
     ----------
     where : str, path, or list of them
-        A file, a folder with all that is in it, or a pattern such as "rows/*.parquet". Parquet,
+        A file, a folder with all that is in it, or a pattern such as ``"rows/*.parquet"``. Parquet,
         Arrow (Feather) and CSV files can be read, of one kind at a time.
     target : str, list of str, or None
         The column to predict; several, if the model predicts several numbers. None to prune towards
