@@ -21,6 +21,9 @@ directly; beyond, by conjugate gradients."""
 BOUNDED_STEPS = 500
 """Steps at most if values must stay within intervals."""
 
+RESTARTS = 10
+"""How often that begins again at most, while it still gains."""
+
 STEPS = 100
 ENOUGH = 1e-6
 """Conjugate gradients end after so many steps, or when one gains so little next to the first."""
@@ -203,14 +206,23 @@ class LeafFit:
             return 0.5 * self._value(), -(self._downhill() * unit).ravel()
 
         bounds = [((bound - origin) / unit).ravel() for bound in (low, high)]
-        found = scipy.optimize.minimize(
-            fall,
-            np.zeros(origin.size),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=scipy.optimize.Bounds(*bounds),
-            options={"maxiter": BOUNDED_STEPS, "maxcor": 20, "ftol": 1e-10, "gtol": 0.0},
-        )
+
+        def minimise(begin: NDArray[np.float64]) -> scipy.optimize.OptimizeResult:
+            return scipy.optimize.minimize(
+                fall,
+                begin,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=scipy.optimize.Bounds(*bounds),
+                options={"maxiter": BOUNDED_STEPS, "maxcor": 20, "ftol": 1e-10, "gtol": 0.0},
+            )
+
+        found = minimise(np.zeros(origin.size))
+        for _ in range(RESTARTS):  # it ends with one short step, which may have others behind it
+            further = minimise(found.x)
+            if found.fun - further.fun <= ENOUGH * abs(found.fun):
+                break
+            found = further
         step = found.x.reshape(origin.shape) * unit - (self._point() - origin)
         self._go(step, self._rise(step))
         np.clip(
