@@ -85,3 +85,5 @@ def test_a_scheduler_that_does_not_answer(folder, shop, tmp_path, monkeypatch):
     monkeypatch.setattr("forestprune.cli.work.TIMEOUT", 0.5)
     args = ["prune", shop / RF, folder, "--target", "y", "--out", tmp_path / "small.npz"]
     fails(tmp_path, *args, "--dask", "tcp://127.0.0.1:9", match="No Dask scheduler answers at tcp")
+    args += ["--dask", "tcp://127.0.0.1:9", "--batch-rows", 5]
+    fails(tmp_path, *args, match="--batch-rows would change nothing with --dask", code=2)

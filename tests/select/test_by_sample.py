@@ -18,8 +18,12 @@ from sklearn.preprocessing import StandardScaler
 import forestprune as fp
 from forestprune import api
 from forestprune.blocks.given import Batches
+from forestprune.options import Options
 from forestprune.select import by_sample, request
+from forestprune.select.budget import Budget
 from forestprune.select.by_sample import SETTLED
+from forestprune.select.choose import Wanted
+from forestprune.select.routed import HeldOut
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="whole prunings, left to the compiled run")
 
@@ -121,6 +125,21 @@ def boosted():
     return GradientBoostingRegressor(n_estimators=40, random_state=0).fit(X, Y)
 
 
+def test_a_whole_path_ends_where_the_sample_can_tell_no_more():
+    """Beyond, models of the corrected sample may be anything: reports must not show them."""
+    model = RandomForestRegressor(15, max_depth=9, max_features=0.4, random_state=0).fit(X, Y)
+    wanted = Wanted(budget=Budget(max_nodes=60), whole=True)
+    blocks, held_out = Batches(batches(X, Y)), HeldOut.of(X_VAL, Y_VAL, None, labelled=True)
+    options = Options(shrinkage=20.0)
+    path, place = request.choose(model, blocks, None, None, wanted, held_out, options)
+    nodes, scores = path.n_nodes, path.validation.scores
+    assert path.points[place].n_nodes <= 60
+    assert np.count_nonzero(nodes > 100) > 3  # beyond the budget, to look at
+    # All but the full model and the one by which the path was ended.
+    assert np.sort(nodes)[-3] <= 2 * 1_500 / by_sample.ROWS_A_LEAF
+    assert scores[nodes > 60].min() > scores[place] - 0.05
+
+
 def test_tolerance_and_validation_rows_by_the_block(boosted):
     by_block = {"X_val": batches(X_VAL, Y_VAL)}
     small = fp.prune(boosted, batches(X, Y), tolerance=0.02, **by_block)
@@ -187,6 +206,12 @@ def test_what_cannot_be_done_is_refused(boosted):
         fp.prune(boosted, batches(X, Y), X_val=[(rows, None) for rows, _ in batches(X, Y)])
     with pytest.raises(TypeError, match="Each batch must be"):
         fp.prune(boosted, Batches([*batches(X, Y), X[:5]]), max_nodes=50)
+
+
+def test_alphas_that_the_sample_is_too_small_for_are_refused():
+    model = RandomForestRegressor(15, max_depth=9, max_features=0.4, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"At alphas=1e-05 .* can tell of 300 at most"):
+        fp.prune_path(model, batches(X, Y), alphas=[100.0, 1e-5])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -65,7 +65,7 @@ class Blocks(ABC):
         names: Sequence[str] | None,  # noqa: ARG002 - for those that can leave columns out
         *,
         underscores: bool = False,  # noqa: ARG002
-    ) -> "Blocks":
+    ) -> Self:
         """Return the same rows with the columns that a model knows by name, as far as possible.
 
         `underscores` tells that the model has these in place of spaces.

@@ -149,18 +149,19 @@ def _by_block(source: "Source", files: Files, data: Data, division: Division) ->
 
     if data.decimal != ".":
         raise WrongCallError("--decimal is for one CSV file that fits into memory.")
-    targets, spec = _targets(source, data), source.forest.input
-    names, pipeline = spec.feature_names, source.pipeline
-    if pipeline is not None and len(pipeline.steps) > 1:
-        names = getattr(pipeline, "feature_names_in_", None)
+    if data.dask is not None and data.batch_rows is not None:
+        raise WrongCallError(
+            "--batch-rows would change nothing with --dask, whose workers read a file at a time: "
+            "leave it out."
+        )
+    targets = _targets(source, data)
     if data.dask is not None:
         _connect(data.dask)
     rows, held_out = read_by_block(
+        source,
         files.data,
         division.file,
         Shares(division.share, division.seed) if division.share else None,
-        None if names is None else [str(name) for name in names],
-        underscores=spec.underscores,
         dask=data.dask is not None,
         target=list(targets) or None,
         sample_weight=data.weight,

@@ -210,7 +210,8 @@ class BySample:
             raise _TooFewRowsError(leaves)
 
     def _search(self, wanted: Wanted) -> Search:
-        return Search(self._rows.source, self._validation, wanted, self._options)
+        most = self._most_nodes
+        return Search(self._rows.source, self._validation, wanted, self._options, most)
 
     def _plans(self, path: PruningPath, taken: Point, wanted: Wanted) -> list["_Plan"]:
         """Return for each shrinkage where a path is solved again, and by what it is corrected."""
@@ -341,9 +342,21 @@ class BySample:
             choosing = solvers(self._problem, self._options, choosing=several)
             by = (_by(solver, references[i : i + 1]) for i, solver in enumerate(choosing))
             paths = whole_paths(by, n_alphas, alphas, self._validation, self._most_nodes)
+            if alphas is not None:
+                self._require_large_alphas([point for path in paths for point in path])
         measured = self._measure([point for path in paths for point in path], sums=False)
         losses = iter(self._told(measured).tolist())
         return [[self._said(point, next(losses)) for point in path] for path in paths]
+
+    def _require_large_alphas(self, points: Sequence[Point]) -> None:
+        """Refuse alphas at which more is kept than the sample can tell of."""
+        too_large = [point for point in points if point.n_nodes > self._most_nodes]
+        if too_large:
+            raise OptionError(
+                f"At {named('alphas', f'{too_large[0].alpha:.3g}')} {too_large[0].n_nodes:,} nodes "
+                f"are kept, and a sample of {self._rows.encoding.n_rows:,} rows by the block can "
+                f"tell of {self._most_nodes:,} at most: give larger ones."
+            )
 
     @property
     def _most_nodes(self) -> int:

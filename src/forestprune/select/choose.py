@@ -194,8 +194,10 @@ class Search:
         validation_rows: RoutedRows | None,
         wanted: Wanted,
         options: Options,
+        largest: int | None = None,
     ) -> None:
         self._source, self._rows, self._wanted = source, validation_rows, wanted
+        self._largest = largest  # nodes that a path goes on to, if it is whole
         self._scoring = options.scoring
         budget = wanted.budget
         # What is polished to a few trees, or may keep a few only, can be smaller further on.
@@ -249,8 +251,8 @@ class Search:
         self._candidates += found + further
         self._known += known
         self._full = _full_model(solver, self._candidates)
-        if wanted.whole:
-            self._beyond += _rest_of_path(solver, grid, found[-1])
+        if wanted.whole and closely:
+            self._beyond += _rest_of_path(solver, grid, found[-1], self._largest)
 
     def _smaller(
         self,
@@ -297,12 +299,17 @@ class Search:
         return path, next(place for place, each in enumerate(path.points) if each is point)
 
 
-def _rest_of_path(solver: Solver, grid: NDArray[np.float64], last: Point) -> list[Point]:
-    """Return what follows the last point of a path, to look at."""
+def _rest_of_path(
+    solver: Solver, grid: NDArray[np.float64], last: Point, largest: int | None
+) -> list[Point]:
+    """Return what follows the last point of a path, to look at; up to so many nodes, if any."""
     if not last.alpha > 0.0 or solver.rule.is_full():
         return []
+    if largest is not None and last.n_nodes > largest:
+        return []
     solver.rule.move_to(last)
-    return solver.path(Falling(grid, below=last.alpha), _unhurried(solver, grid[grid < last.alpha]))
+    ending = replace(_unhurried(solver, grid[grid < last.alpha]), max_nodes=largest)
+    return solver.path(Falling(grid, below=last.alpha), ending)
 
 
 def _unhurried(solver: Solver, grid: NDArray[np.float64], scorer: Scorer | None = None) -> Ending:

@@ -5,7 +5,7 @@ into blocks.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from forestprune.select.routed import RoutedRows, check_comparable
 from forestprune.solve.problem import checked_target
 
 Floats = NDArray[np.float64]
+AnyBlocks = TypeVar("AnyBlocks", bound=Blocks)
 
 LEAST_SHARE = 1e-6
 """Of the rows of a tree: leaves with less count as if they had so many."""
@@ -227,7 +228,7 @@ def _weights(given: Any, n_rows: int) -> Floats:
     return weight
 
 
-def as_seen_by(source: Source, blocks: Blocks) -> Blocks:
+def as_seen_by(source: Source, blocks: AnyBlocks) -> AnyBlocks:
     """Return rows by the block with the columns that a model takes, if they can be told by name."""
     spec, pipeline = source.forest.input, source.pipeline
     names = spec.feature_names

@@ -1,6 +1,5 @@
 """Rows of files by the block, in place of those that a command holds in memory."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,8 @@ import numpy as np
 
 from forestprune.blocks.blocks import Blocks
 from forestprune.blocks.lots import lots
+from forestprune.interop.source import Source
+from forestprune.select.sampling import as_seen_by
 from forestprune.tables.optional import import_pandas
 from forestprune.tables.row_files import RowFiles, open_rows
 from forestprune.tables.rows import SOME, Rows, Shares
@@ -47,23 +48,21 @@ class BlockRows:
 
 
 def read_by_block(
+    source: Source,
     data: Path,
     validation: Path | None,
     shares: Shares | None,
-    names: Sequence[str] | None,
     *,
-    underscores: bool,
     dask: bool,
     **columns: Any,
 ) -> tuple[BlockRows, Rows | None]:
     """Return rows to prune with, and rows that are held out, if any.
 
-    `names` are the features that a model knows, `columns` what :func:`open_rows` takes.
+    `columns` is what :func:`open_rows` takes.
     """
-    files, others = open_rows(data, **columns), None
-    files = files.with_features(names, underscores=underscores)
+    files, others = as_seen_by(source, open_rows(data, **columns)), None
     if validation is not None:
-        others = open_rows(validation, **columns).with_features(names, underscores=underscores)
+        others = as_seen_by(source, open_rows(validation, **columns))
     elif shares is not None:
         files, others = files.divided(shares.held_out, shares.seed)
     rows = BlockRows(files, files.on_dask() if dask else files)

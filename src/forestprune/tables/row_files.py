@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -141,9 +141,7 @@ class RowFiles(LocalBlocks):
         """Whether there is a target."""
         return bool(self.targets)
 
-    def with_features(
-        self, names: Sequence[str] | None, *, underscores: bool = False
-    ) -> "RowFiles":
+    def with_features(self, names: Sequence[str] | None, *, underscores: bool = False) -> Self:
         """Return the same rows with the columns that a model knows by name, in its order."""
         if names is None:
             return self
