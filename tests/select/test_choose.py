@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import forestprune as fp
 from forestprune.options import Options
@@ -84,6 +86,69 @@ def test_one_job_is_one_thread(monkeypatch, options):
     fp.prune(model, X, Y, max_nodes=60, n_alphas=10, n_jobs=1, **VALIDATION, **options)
     folds = fp.ForestPruneRegressorCV(model, cv=2, n_alphas=5, n_jobs=1, **options)
     folds.fit(X, Y).predict(X)
+
+
+@pytest.mark.parametrize("options", [{}, {"polish": "leaf"}], ids=str)
+@pytest.mark.parametrize("wish", [("max_nodes", 60), ("max_trees", 5), ("tolerance", 0.05)])
+def test_shrinkages_give_the_same_path_however_many_threads_try_them(wish, options):
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
+    how = dict([wish]) | options | VALIDATION
+    one, three = (fp.prune(model, X, Y, n_alphas=10, n_jobs=n, **how) for n in (1, 3))
+    assert one.index == three.index
+    assert one.path.to_frame().equals(three.path.to_frame())
+    for alone, at_once in zip(one.path.points, three.path.points, strict=True):
+        np.testing.assert_array_equal(alone.kept, at_once.kept)
+        np.testing.assert_array_equal(alone.values, at_once.values)
+
+
+def test_warnings_of_threads_point_at_the_caller_and_come_in_order():
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
+    found = []
+    for n_jobs in (1, 3):
+        with pytest.warns(ConvergenceWarning) as warned:
+            fp.prune(model, X, Y, max_nodes=60, max_iter=1, n_jobs=n_jobs, **VALIDATION)
+        assert {each.filename for each in warned} == {__file__}
+        found.append([str(each.message) for each in warned])
+    assert found[0] == found[1]
+
+
+def test_if_one_thread_fails_others_give_up(monkeypatch):
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
+    failed, after = threading.Event(), []
+    original = SubtreeRule.sweep
+
+    def fail(rule, alpha, order):
+        if rule.shrinkage == 10.0:
+            failed.set()
+            raise MemoryError("of the first")
+        assert failed.wait(10)
+        after.append(rule.shrinkage)
+        return original(rule, alpha, order)
+
+    monkeypatch.setattr(SubtreeRule, "sweep", fail)
+    with pytest.raises(MemoryError, match="of the first"):
+        fp.prune(model, X, Y, max_nodes=60, n_alphas=100, n_jobs=3, **VALIDATION)
+    assert len(after) < 30  # where whole paths of two others take hundreds
+
+
+def test_threads_leave_those_of_linear_algebra_as_they_were():
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
+    with threadpool_limits(2, user_api="blas"):
+        before = [each["num_threads"] for each in threadpool_info()]
+        fp.prune(model, X, Y, max_nodes=60, polish="ridge", n_jobs=3, **VALIDATION)
+        assert [each["num_threads"] for each in threadpool_info()] == before
+
+
+def test_a_scorer_of_ones_own_is_called_by_one_thread():
+    model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
+    callers = set()
+
+    def score(model, X, y):
+        callers.add(threading.get_ident())
+        return r2_score(y, model.predict(X))
+
+    fp.prune(model, X, Y, max_nodes=60, n_jobs=3, scoring=score, **VALIDATION)
+    assert callers == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("options", [{}, {"shrinkage": [1.0, 10.0, 100.0]}, {"rule": "layer"}])

@@ -1,5 +1,7 @@
 """From what is asked for to the point that is taken, and to those it was chosen from."""
 
+import itertools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -7,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from forestprune.exceptions import OptionError, OutOfReachError, named, warn_caller
 from forestprune.forest.constraints import require_no_constraint
@@ -24,7 +27,13 @@ from forestprune.select.validation import Scorer, Validation, ValidationScore, v
 from forestprune.solve.costs import cut_weighting
 from forestprune.solve.point import Point
 from forestprune.solve.problem import Problem
-from forestprune.system.progress import track
+from forestprune.system.progress import bar, track
+from forestprune.system.threads import Crew, one_blas_thread
+
+CHOOSING = "choosing the shrinkage"
+
+AT_ONCE_BYTES = 2**30
+"""Up to how large the codes of rows may be, once for each shrinkage, for solving all at once."""
 
 LARGE_STEP = 1.25
 """A point with so many times the nodes of the one before may have others in between."""
@@ -171,9 +180,10 @@ def choose_routed(
         return PruningPath(rows.source, (solver.solve_alone(alpha, wanted.n_alphas),)), 0
     search = Search(rows.source, validation_rows, wanted, options)
     problem = rows.problem(options.n_jobs)
-    for solver in solvers(problem, options, max_trees, choosing=validation_rows is not None):
-        search.look(solver)
-        del solver  # what it takes must be gone before the next one begins
+    each = _each_shrinkage(options, choosing=validation_rows is not None)
+    makers = [partial(Solver, problem, one, max_trees, about) for one, about in each]
+    many = rows.encoding.codes.nbytes * len(makers) > AT_ONCE_BYTES
+    search.look_at_all(makers, 1 if many else options.n_jobs)
     path, taken = search.chosen()
     warn_of_constant(path, taken, wanted, options)
     return path, taken
@@ -203,16 +213,49 @@ class Search:
         # What is polished to a few trees, or may keep a few only, can be smaller further on.
         grows = budget.max_trees is None and options.polish != "subset"
         self._most_nodes = budget.max_nodes if grows else None
-        self._candidates: list[Point] = []
-        self._known: list[Validation] = []
-        self._beyond: list[Point] = []
-        self._full: list[Point] = []
+        self._found: list[_Found] = []
+        self._given_up = False
+
+    def look_at_all(self, makers: Sequence[Callable[..., Solver]], n_jobs: int | None) -> None:
+        """Find the points of several paths, each in a thread if it need not know the others."""
+        if len(makers) == 1:
+            self.look(makers[0]())
+            return
+        found: dict[int, _Found] = {}
+        later: list[list[str]] = [[] for _ in makers]
+        here = threading.get_ident()
+
+        def look(place: int) -> None:
+            try:
+                if threading.get_ident() == here:
+                    show(len(found))
+                found[place] = self._look(makers[place](warn=later[place].append))
+            except BaseException:
+                self._given_up = True  # or others would be waited for
+                raise
+
+        # What is larger than one path finds, others need not look at if the smallest is wanted.
+        # And functions of others need not know of threads.
+        alone = self._wanted.by_quality or callable(self._scoring)
+        crew = Crew(1 if alone else n_jobs)
+        # Threads that limit those of linear algebra one by one would not find back to what was.
+        with one_blas_thread(), bar(CHOOSING, len(makers)) as show:
+            crew.run(look, [(place,) for place in range(len(makers))])
+        for message in itertools.chain(*later):
+            warn_caller(message, ConvergenceWarning)
+        self._found += [found[place] for place in sorted(found)]
 
     def look(self, solver: Solver, begin: Point | None = None, *, closely: bool = True) -> None:
         """Find the points of a path; if one looks `closely`, points beside it, too.
 
         The path begins with what is kept at a point, if there is one to `begin` with.
         """
+        self._found.append(self._look(solver, begin, closely=closely))
+
+    def _look(
+        self, solver: Solver, begin: Point | None = None, *, closely: bool = True
+    ) -> "_Found":
+        """Return the points of a path; those beside it too, if one looks `closely`."""
         wanted, budget, source, rows = self._wanted, self._wanted.budget, self._source, self._rows
         scoring = solver.options.scoring
         scorer = None if rows is None or solver.rule.searches else Scorer(rows, scoring)
@@ -231,7 +274,7 @@ class Search:
             good=wanted.good,
             hasty=True,
         )
-        found = solver.path(alphas, ending)
+        found = solver.path(alphas, lambda point: ending(point) or self._given_up)
         known = []
         if rows is not None:
             known = [scorer.validation() if scorer else validate(rows, found, scoring)]
@@ -248,11 +291,10 @@ class Search:
                 beside, scores = _no_better_than_next(path, chosen, budget, rows, beside, scoring)
                 known.append(scores)
             further += beside
-        self._candidates += found + further
-        self._known += known
-        self._full = _full_model(solver, self._candidates)
+        beyond: list[Point] = []
         if wanted.whole and closely:
-            self._beyond += _rest_of_path(solver, grid, found[-1], self._largest)
+            beyond = _rest_of_path(solver, grid, found[-1], self._largest)
+        return _Found(found + further, known, _full_model(solver, found + further), beyond)
 
     def _smaller(
         self,
@@ -286,17 +328,41 @@ class Search:
 
     def chosen(self) -> tuple[PruningPath, int]:
         """Return all points as a path, and the place of the one to take."""
-        rows, parts = self._rows, list(self._known)
-        points = self._candidates + self._full
-        for more in (self._full, self._beyond):
+        rows, found = self._rows, self._found
+        parts = [score for each in found for score in each.known]
+        points = [point for each in found for point in each.points]
+        full = found[-1].full if all(each.full for each in found) else []
+        beyond = [point for each in found for point in each.beyond]
+        for more in (full, beyond):
             if more and rows is not None:
                 parts.append(validate(rows, more, self._scoring))
-        n_candidates, points = len(points), points + self._beyond
+        n_candidates, points = len(points) + len(full), points + full + beyond
         validation = Validation.joined(parts) if parts else None
         path = PruningPath(self._source, tuple(points), validation)
         point = points[self._choose(path[:n_candidates])]
         path = PruningPath.joined(self._source, points, parts)
         return path, next(place for place, each in enumerate(path.points) if each is point)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What there is to choose from of one path.
+
+    Attributes
+    ----------
+    points : list of Point
+    known : list of Validation
+        What validation rows say of them, part after part.
+    full : list of Point
+        The full model, unless the path has come to it.
+    beyond : list of Point
+        What is there to be looked at only.
+    """
+
+    points: list[Point]
+    known: list[Validation]
+    full: list[Point]
+    beyond: list[Point]
 
 
 def _rest_of_path(
@@ -390,13 +456,19 @@ def solvers(
     problem: Problem, options: Options, max_trees: int | None = None, *, choosing: bool
 ) -> Iterator[Solver]:
     """Yield a solver for each shrinkage to choose from; if nothing can choose, for the first."""
-    shrinkages = options.shrinkages
-    if not choosing or len(shrinkages) == 1:
-        yield Solver(problem, options, max_trees)
-        return
-    for shrinkage in track(shrinkages, "choosing the shrinkage", len(shrinkages)):
-        one = replace(options, shrinkage=float(shrinkage))
-        yield Solver(problem, one, max_trees, about={"shrinkage": float(shrinkage)})
+    each = _each_shrinkage(options, choosing=choosing)
+    for one, about in track(each, CHOOSING, len(each)) if len(each) > 1 else each:
+        yield Solver(problem, one, max_trees, about=about)
+
+
+def _each_shrinkage(options: Options, *, choosing: bool) -> list[tuple[Options, dict[str, Any]]]:
+    """Return options with one shrinkage each, and what there is to say of points then."""
+    if not choosing or len(options.shrinkages) == 1:
+        return [(options, {})]
+    return [
+        (replace(options, shrinkage=float(each)), {"shrinkage": float(each)})
+        for each in options.shrinkages
+    ]
 
 
 def _further_points(path: PruningPath, chosen: int, budget: Budget, solver: Solver) -> list[Point]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -61,6 +62,8 @@ class Solver:
         How many trees best-subset polishing keeps.
     about : dict
         What there is to say of each point.
+    warn : function or None
+        Is told if a descent does not end; None warns who called the package.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Solver:
         options: Options,
         max_trees: int | None = None,
         about: dict[str, Any] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self.problem = problem
         self.options = options
@@ -76,6 +80,7 @@ class Solver:
         self._descent = Descent(self.rule)
         self._polisher = Polisher(self.rule, options, max_trees)
         self._about = about or {}
+        self._warn = warn or partial(warn_caller, category=ConvergenceWarning)
         self._references: Sequence[Reference] = ()
         self._reference: Reference | None = None
 
@@ -220,11 +225,10 @@ class Solver:
         rule.search(descent, alpha, max_iter, on_path=on_path)
         point = replace(rule.point(alpha), n_iter=descent.sweeps - begun)
         if not converged:
-            warn_caller(
+            self._warn(
                 f"At alpha={alpha:.3g} trees still changed after {named('max_iter', max_iter)} "
                 f"sweeps; the objective has come down to {point.objective:.6g}. The solution is "
-                "valid but might be improved: raise {max_iter}.",
-                ConvergenceWarning,
+                "valid but might be improved: raise {max_iter}."
             )
         return point
 
