@@ -104,6 +104,14 @@ def test_rows_in_memory_or_by_the_block_make_the_same_model(fitted, monkeypatch)
         assert small.n_nodes == in_memory.n_nodes
 
 
+def test_threads_that_try_shrinkages_change_nothing(boosted):
+    how = {"max_nodes": 60, "X_val": X_VAL, "y_val": Y_VAL}
+    one, three = (fp.prune(boosted, batches(X, Y), n_jobs=n, **how) for n in (1, 3))
+    assert one.index == three.index
+    assert one.path.to_frame().equals(three.path.to_frame())
+    np.testing.assert_array_equal(one.predict(X_VAL), three.predict(X_VAL))
+
+
 def test_one_alpha_and_paths(fitted):
     model, rows, target = fitted
     path = fp.prune_path(model, batches(rows, target), n_alphas=12, shrinkage=20.0)

@@ -8,7 +8,7 @@ rows, as it is where all are pruned with, by few passes over them.
 """
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +29,7 @@ from forestprune.select.choose import (
     Search,
     Wanted,
     choose_routed,
+    solver_makers,
     solvers,
     warn_of_constant,
     whole_paths,
@@ -183,9 +184,9 @@ class BySample:
         if not wanted.choosers(self._options, None if self._validation is None else "X_val"):
             return self._at_one_alpha(1.0 if wanted.alpha is None else float(wanted.alpha), wanted)
         search = self._search(wanted)
-        for solver in self._solvers(self._options):
-            search.look(solver, closely=False)
-            del solver  # what it takes must be gone before the next one begins
+        choosing = self._validation is not None
+        makers = solver_makers(self._problem, self._options, choosing=choosing)
+        search.look_at_all(makers, self._options.n_jobs, closely=False)
         before, place = search.chosen()
         self._require_rows(before.points[place])
         plans = self._plans(before, before.points[place], wanted)
@@ -231,14 +232,16 @@ class BySample:
 
     def _corrected(self, plans: Sequence["_Plan"], wanted: Wanted) -> tuple[PruningPath, int]:
         """Return the points that the corrected sample has where it is planned, and the place."""
-        search = self._search(wanted)
-        for plan in plans:
-            about = {} if plan.shrinkage is None else {"shrinkage": plan.shrinkage}
-            solver = Solver(self._problem, plan.options, about=about)
-            solver.correct_by(plan.references)
-            search.look(solver, plan.begin)
-            del solver
+        search, begins = self._search(wanted), [plan.begin for plan in plans]
+        makers = [partial(self._corrected_by, plan) for plan in plans]
+        search.look_at_all(makers, self._options.n_jobs, begins)
         return search.chosen()
+
+    def _corrected_by(self, plan: "_Plan", **how: Any) -> Solver:
+        about = {} if plan.shrinkage is None else {"shrinkage": plan.shrinkage}
+        solver = Solver(self._problem, plan.options, about=about, **how)
+        solver.correct_by(plan.references)
+        return solver
 
     def _settled(
         self, path: PruningPath, place: int, wanted: Wanted, options: Options
@@ -441,10 +444,6 @@ class BySample:
             residual=nothing,
         )
         return Solver(empty, options).rule
-
-    def _solvers(self, options: Options) -> Iterator[Solver]:
-        several = self._validation is not None and len(options.shrinkages) > 1
-        return solvers(self._problem, options, choosing=several)
 
     def _priced(self, point: Point) -> float:
         """Return the objective of a point whose loss is known."""

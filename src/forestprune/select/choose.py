@@ -180,8 +180,7 @@ def choose_routed(
         return PruningPath(rows.source, (solver.solve_alone(alpha, wanted.n_alphas),)), 0
     search = Search(rows.source, validation_rows, wanted, options)
     problem = rows.problem(options.n_jobs)
-    each = _each_shrinkage(options, choosing=validation_rows is not None)
-    makers = [partial(Solver, problem, one, max_trees, about) for one, about in each]
+    makers = solver_makers(problem, options, max_trees, choosing=validation_rows is not None)
     many = rows.encoding.codes.nbytes * len(makers) > AT_ONCE_BYTES
     search.look_at_all(makers, 1 if many else options.n_jobs)
     path, taken = search.chosen()
@@ -216,10 +215,22 @@ class Search:
         self._found: list[_Found] = []
         self._given_up = False
 
-    def look_at_all(self, makers: Sequence[Callable[..., Solver]], n_jobs: int | None) -> None:
-        """Find the points of several paths, each in a thread if it need not know the others."""
+    def look_at_all(
+        self,
+        makers: Sequence[Callable[..., Solver]],
+        n_jobs: int | None,
+        begins: Sequence[Point | None] | None = None,
+        *,
+        closely: bool = True,
+    ) -> None:
+        """Find the points of several paths, each in a thread if it need not know the others.
+
+        If one looks `closely`, points beside them, too. Each path begins with what is kept at a
+        point, if there is one that it `begins` with.
+        """
+        begins = begins or [None] * len(makers)
         if len(makers) == 1:
-            self.look(makers[0]())
+            self._found.append(self._look(makers[0](), begins[0], closely=closely))
             return
         found: dict[int, _Found] = {}
         later: list[list[str]] = [[] for _ in makers]
@@ -229,7 +240,8 @@ class Search:
             try:
                 if threading.get_ident() == here:
                     show(len(found))
-                found[place] = self._look(makers[place](warn=later[place].append))
+                solver = makers[place](warn=later[place].append)
+                found[place] = self._look(solver, begins[place], closely=closely)
             except BaseException:
                 self._given_up = True  # or others would be waited for
                 raise
@@ -245,17 +257,8 @@ class Search:
             warn_caller(message, ConvergenceWarning)
         self._found += [found[place] for place in sorted(found)]
 
-    def look(self, solver: Solver, begin: Point | None = None, *, closely: bool = True) -> None:
-        """Find the points of a path; if one looks `closely`, points beside it, too.
-
-        The path begins with what is kept at a point, if there is one to `begin` with.
-        """
-        self._found.append(self._look(solver, begin, closely=closely))
-
-    def _look(
-        self, solver: Solver, begin: Point | None = None, *, closely: bool = True
-    ) -> "_Found":
-        """Return the points of a path; those beside it too, if one looks `closely`."""
+    def _look(self, solver: Solver, begin: Point | None, *, closely: bool) -> "_Found":
+        """Return what there is to choose from of one path."""
         wanted, budget, source, rows = self._wanted, self._wanted.budget, self._source, self._rows
         scoring = solver.options.scoring
         scorer = None if rows is None or solver.rule.searches else Scorer(rows, scoring)
@@ -459,6 +462,15 @@ def solvers(
     each = _each_shrinkage(options, choosing=choosing)
     for one, about in track(each, CHOOSING, len(each)) if len(each) > 1 else each:
         yield Solver(problem, one, max_trees, about=about)
+
+
+def solver_makers(
+    problem: Problem, options: Options, max_trees: int | None = None, *, choosing: bool
+) -> list[Callable[..., Solver]]:
+    """Return what makes a solver for each shrinkage to choose from, or, as above, for the first."""
+    each = _each_shrinkage(options, choosing=choosing)
+    _ = problem.trees  # what all of them need is worked out before there are threads
+    return [partial(Solver, problem, one, max_trees, about) for one, about in each]
 
 
 def _each_shrinkage(options: Options, *, choosing: bool) -> list[tuple[Options, dict[str, Any]]]:
