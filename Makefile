@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-all test-oldest docs bench frontier paper clean
+.PHONY: demo test test-all test-oldest docs dist bench frontier paper clean
 
 demo: .venv/.demo
 	$(BIN)/python -m forestprune demo --out build/demo --force
@@ -24,7 +24,7 @@ test: .venv/.test
 
 # What `make test` leaves out: pages and pictures, the browser, the paper's experiments, many more
 # cases of what is drawn or enumerated, and the kernels interpreted.
-test-all: .venv/.test docs demo
+test-all: .venv/.test docs demo dist
 	FORESTPRUNE_TESTS=deep $(BIN)/python -m pytest -n 2 -m "long or deep or hypothesis"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m "" tests
 
@@ -37,6 +37,13 @@ test-oldest: .venv-oldest/.done
 docs: .venv/.docs
 	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -c docs -d build/doctrees . build/site
 	@echo "Open build/site/index.html"
+
+# The sdist and the wheel, into dist, both installed into empty environments and used there.
+dist: .venv/.dist
+	rm -rf dist
+	@mkdir -p build
+	$(BIN)/python -m build --outdir dist > build/dist.log
+	$(BIN)/python tools/smoke.py dist
 
 bench: .venv/.bench
 	$(BIN)/python benchmarks/cold_start.py
