@@ -16,6 +16,7 @@ from forestprune.select.all_rows import RowsByBlock
 from forestprune.select.budget import Budget
 from forestprune.select.by_sample import PATH_ROWS, BySample, require_suited
 from forestprune.select.choose import Wanted, open_model, solvers, whole_paths
+from forestprune.select.leaf_polish import LeafPolish
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.request import choose
@@ -253,8 +254,11 @@ def prune_path(
         if held_out is not None:
             validation_rows = held_out.routed(source, how.n_jobs, keep_matrix=splits)
         if by_block is not None and rows.encoding.n_rows < by_block.n_rows:
-            by_sample = BySample(rows, by_block, validation_rows, plain)
+            unpolished = plain if plain.polish is None else plain.plain
+            by_sample = BySample(rows, by_block, validation_rows, unpolished)
             paths = by_sample.paths(n_alphas, given, several=several)
+            if how.polish == "leaf":
+                paths = LeafPolish(by_sample, validation_rows, how).paths(paths, several=several)
         else:
             problem = rows.problem(plain.n_jobs)
             choosing = solvers(problem, plain, max_trees, choosing=several)

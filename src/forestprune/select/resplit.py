@@ -186,7 +186,7 @@ class _Polished:
         if self._validation_rows is None:
             raise AssertionError("quality is measured on validation rows")
         scorer = Scorer(self._validation_rows, self._options.scoring)
-        good = _good_enough(path, wanted)
+        good = good_enough(path, wanted)
         enough = [] if missed is not None else [point]
 
         def will_do(each: Point) -> bool:
@@ -220,7 +220,7 @@ def _two_parts(rows: RoutedRows) -> tuple[RoutedRows, RoutedRows] | None:
     return rows.take(np.sort(order[~held])), rows.take(np.sort(order[held]))
 
 
-def _good_enough(path: PruningPath, wanted: Wanted) -> Callable[[ValidationScore], bool]:
+def good_enough(path: PruningPath, wanted: Wanted) -> Callable[[ValidationScore], bool]:
     """Return what tells whether a model is good enough."""
     validation = path.validation
     if wanted.good is not None or validation is None:
