@@ -506,7 +506,8 @@ class BySample:
     def _with_shrinkage_of(self, *points: Point) -> Options:
         """Return the options with the shrinkage of the first point that has one."""
         for point in points:
-            if (shrinkage := point.report.get("shrinkage")) is not None:
+            shrinkage = point.report.get("shrinkage")
+            if shrinkage is not None and self._options.refits:
                 return replace(self._options, shrinkage=float(shrinkage))
         return self._options
 
