@@ -157,3 +157,27 @@ class Measuring:
         if apart and hessian.ndim == 2:
             return np.asarray(encoding.output_sums(hessian, self.n_jobs)[0])
         return encoding.node_sums(hessian, self.n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredEach:
+    """What rows add up to for each of several measurings."""
+
+    parts: tuple[Measured, ...]
+
+    def __add__(self, other: "MeasuredEach") -> "MeasuredEach":
+        pairs = zip(self.parts, other.parts, strict=True)
+        return MeasuredEach(tuple(mine + theirs for mine, theirs in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Measures models of several forests, which take the same rows, on a block of these."""
+
+    each: tuple[Measuring, ...]
+
+    def __call__(self, block: Block) -> MeasuredEach:
+        """Return what the rows of a block add up to."""
+        source = self.each[0].source
+        matrix = source.forest.input.matrix(source.transform(block.X))
+        return MeasuredEach(tuple(measuring.of_matrix(matrix, block) for measuring in self.each))
