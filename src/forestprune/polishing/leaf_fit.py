@@ -28,6 +28,9 @@ STEPS = 100
 ENOUGH = 1e-6
 """Conjugate gradients end after so many steps, or when one gains so little next to the first."""
 
+CORRECTED_WORK, CORRECTED_STEPS, CORRECTED_ENOUGH = 3e8, 400, 1e-9
+"""The same where rows stand for others: what is left of one round would be there in the next."""
+
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
@@ -185,11 +188,14 @@ class LeafFit:
 
     def solve(self, most: int = STEPS, enough: float = ENOUGH) -> None:
         """Minimise, directly if there are few leaves, else by :meth:`iterate`."""
+        work = DIRECT_WORK
+        if self.correction is not None:
+            work, most, enough = CORRECTED_WORK, CORRECTED_STEPS, CORRECTED_ENOUGH
         if self.boxes is not None:
             self.solve_within(*self.boxes)
             return
         shared_rows = self.residual.shape[1] * self.leaves.present.size**2
-        if self.leaves.node.size <= DIRECT_LEAVES and shared_rows <= DIRECT_WORK:
+        if self.leaves.node.size <= DIRECT_LEAVES and shared_rows <= work:
             self.solve_directly()
         else:
             self.iterate(most, enough)

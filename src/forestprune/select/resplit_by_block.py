@@ -34,10 +34,10 @@ from forestprune.solve.problem import Problem
 
 Floats = NDArray[np.float64]
 
-SPLIT_ROWS = 100_000
+SPLIT_ROWS = 200_000
 """By how many rows splits are chosen at most."""
 
-MOST_PASSES = 4
+MOST_PASSES = 5
 """How often all rows are gone through to fit leaves, at most."""
 
 
@@ -92,15 +92,15 @@ class NewSplits:
     def settle(self, found: list[Point], before: Point | None) -> list[Point]:
         """Return models with new splits, their values fitted to all rows.
 
-        Without those that have no lower objective on all rows than the model `before`.
+        Without those that have no lower objective on all rows than the model `before` has with its
+        own splits, and with values that are fitted likewise.
         """
         if not found:
             return found
         tried = [self._tried(point, self._forest_of(point)) for point in found]
-        rivals = [] if before is None else [self._tried(before, self._own(before))]
-        for number in range(MOST_PASSES):
-            going = [each for each in tried if not each.done]
-            going += rivals if not number else []
+        rivals = {} if before is None else self._rivals(before, {each.shrinkage for each in tried})
+        for _ in range(MOST_PASSES):
+            going = [each for each in (*tried, *rivals.values()) if not each.done]
             if not going:
                 break
             self._ask(going)
@@ -110,12 +110,20 @@ class NewSplits:
         return [
             point
             for point, each in zip(told, tried, strict=True)
-            if each.objective < rivals[0].objective_with(each.shrinkage)
+            if each.objective < rivals[each.shrinkage].objective
         ]
+
+    def _rivals(self, before: Point, shrinkages: set[float]) -> dict[float, "_Tried"]:
+        """Return a model with its own splits, to be fitted with some shrinkages."""
+        own = self._own(before)
+        return {
+            each: self._tried(replace(before, report=before.report | {"shrinkage": each}), own)
+            for each in shrinkages
+        }
 
     def measured(self, point: Point) -> Point:
         """Return a point with its loss on all rows."""
-        each = self._tried(point, self._own(point))
+        each = self._tried(point, self._own(point), fits=False)
         self._ask([each])
         return replace(point, loss=each.loss, report=point.report | self._about(None))
 
@@ -137,12 +145,12 @@ class NewSplits:
         """Return what a point keeps, as if its splits were chosen anew."""
         return Grown.of(self._standing.source.forest, point).compact().forest
 
-    def _tried(self, point: Point, forest: Forest) -> "_Tried":
+    def _tried(self, point: Point, forest: Forest, *, fits: bool = True) -> "_Tried":
         standing, n_jobs = self._standing, self._options.n_jobs
         source = replace(standing.source, forest=forest, uncut=standing.source.original)
         encoding = encode_matrix(forest, standing.kept_matrix, n_jobs)
         rows = replace(standing, source=source, encoding=encoding)
-        fits = point.forest is not None and not forest.averages_distributions
+        fits = fits and not forest.averages_distributions
         return _Tried(point, rows, rows.problem(n_jobs), fits=fits)
 
     def _ask(self, going: list["_Tried"]) -> None:
@@ -224,13 +232,9 @@ class _Tried:
     @property
     def objective(self) -> float:
         """What new splits are to lower, over the loss of the best constant."""
-        if self._rounds is None:
-            return self.objective_with(self.shrinkage)
-        return 2.0 * self._rounds.objective / self._variation
-
-    def objective_with(self, shrinkage: float) -> float:
-        """Return what that is for values as they were, shrunk so strongly."""
-        penalty = self._problem.curvature * shrinkage * float((self._values**2).sum())
+        if self._rounds is not None:
+            return 2.0 * self._rounds.objective / self._variation
+        penalty = self._problem.curvature * self.shrinkage * float((self._values**2).sum())
         return self.loss + penalty / self._variation
 
     def told(self, about: dict[str, int]) -> Point:
