@@ -301,7 +301,8 @@ def polish(
     Parameters
     ----------
     model, X, y, sample_weight
-        As for :func:`prune`: a model and its training rows.
+        As for :func:`prune`: a model and its training rows. Of rows by the block, 200,000 choose
+        the splits, and all the values in leaves.
     X_val, y_val, sample_weight_val
         Validation rows, which the model was not trained on. With them the best of several
         shrinkages is taken, or the model as it was, if new splits are not better by half of the

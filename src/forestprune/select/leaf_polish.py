@@ -66,7 +66,8 @@ class LeafPolish:
             if self._rows is not None and path.validation is not None:
                 scores = validate(self._rows, [fitted], self._options.scoring)
                 parts = [path.validation, scores]
-            if self._is_better(rounds, point, path, place, wanted, parts):
+            fits = keeps_to(path.source, wanted.budget, fitted)  # other values may take more bytes
+            if fits and self._is_better(rounds, point, path, place, wanted, parts):
                 point, missed = fitted, None
             path = PruningPath.joined(path.source, [*path.points, fitted], parts)
             place = next(i for i, each in enumerate(path.points) if each is point)
@@ -99,16 +100,27 @@ class LeafPolish:
         return next(each for each in tried if each.asked is best)
 
     def _near(self, path: PruningPath, taken: Point, wanted: Wanted) -> list[Point]:
-        """Return some points of about the size of the one that is taken without, or smaller."""
-        most = taken.n_nodes if wanted.by_quality else LARGER * taken.n_nodes
+        """Return some points of about the size of the one that is taken without, or smaller.
+
+        Where that is the full model, of about the size of the largest that can be fitted.
+        """
         points = [
             point
             for point in path.points
             if point.alpha > 0.0
-            and taken.n_nodes <= SMALLER * point.n_nodes
-            and point.n_nodes <= most
-            and point.report.get("shrinkage") == taken.report.get("shrinkage")
+            and point.report.get("shrinkage")
+            == taken.report.get("shrinkage", point.report.get("shrinkage"))
             and self._by_sample.may_fit(point)
+        ]
+        size = taken.n_nodes
+        if not taken.alpha > 0.0:
+            size = max((point.n_nodes for point in points), default=0)
+        most = size if wanted.by_quality else LARGER * size
+        points = [
+            point
+            for point in points
+            if size <= SMALLER * point.n_nodes
+            and point.n_nodes <= most
             and keeps_to(path.source, wanted.budget, point)
         ]
         points.sort(key=lambda point: point.n_nodes)
