@@ -125,7 +125,7 @@ class NewSplits:
         """Return a point with its loss on all rows."""
         each = self._tried(point, self._own(point), fits=False)
         self._ask([each])
-        return replace(point, loss=each.loss, report=point.report | self._about(None))
+        return replace(point, loss=each.loss)
 
     def _about(self, before: Point | None) -> dict[str, int]:
         earlier = 0 if before is None else int(before.report.get("passes", 0))
