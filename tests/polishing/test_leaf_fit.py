@@ -59,6 +59,9 @@ def test_leaves_are_columns(case, data):
     assert list(leaves.node) == sorted(nodes)
     matrix = matrix[:, [list(nodes).index(node) for node in leaves.node]]
     np.testing.assert_array_equal(leaves.matrix().toarray(), matrix)
+    weights = np.ones(len(case.X)) if case.weights is None else case.weights
+    shared = leaves.shared(np.empty(0) if case.weights is None else weights)
+    np.testing.assert_allclose(shared, matrix.T @ (weights[:, None] * matrix), atol=1e-12)
     rng = np.random.default_rng(0)
     outputs = case.forest.n_outputs
     value = rng.normal(size=(outputs, nodes.size))

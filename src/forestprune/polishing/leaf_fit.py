@@ -9,6 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from forestprune import kernels
+from forestprune.forest.checks import seal
 from forestprune.kernels.records import Trees
 from forestprune.rows.trees import by_tree, first_leaves, first_splits
 from forestprune.system.threads import one_blas_thread
@@ -28,7 +29,7 @@ STEPS = 100
 ENOUGH = 1e-6
 """Conjugate gradients end after so many steps, or when one gains so little next to the first."""
 
-CORRECTED_WORK, CORRECTED_STEPS, CORRECTED_ENOUGH = 3e8, 400, 1e-9
+CORRECTED_WORK, CORRECTED_STEPS, CORRECTED_ENOUGH = 3e9, 200, 1e-9
 """The same where rows stand for others: what is left of one round would be there in the next."""
 
 
@@ -98,6 +99,15 @@ class Leaves:
         """Return the sums of `amount`, (n_outputs, m), over the rows in each leaf."""
         out = np.zeros((amount.shape[0], self.node.size))
         kernels.sum_leaves(self.codes, *self._columns(), amount, self._table(), out)
+        return out
+
+    def shared(self, row_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the rows weigh that each two leaves share."""
+        rows = self.codes.shape[1]
+        weight = row_weight if row_weight.size else np.ones(rows)
+        out = np.zeros((self.node.size, self.node.size))
+        column = np.empty(rows, np.int64)
+        kernels.share_leaves(self.codes, *self._columns(), seal(weight), column, out)
         return out
 
     def matrix(self) -> scipy.sparse.csr_matrix:
@@ -202,11 +212,7 @@ class LeafFit:
 
     def solve_directly(self) -> None:
         """Solve the normal equations by Cholesky's method."""
-        matrix = self.leaves.matrix()
-        weighted = (
-            matrix.multiply(self.row_weight[:, np.newaxis]) if self.row_weight.size else matrix
-        )
-        gram = np.asarray((matrix.T @ weighted).todense())
+        gram = self.leaves.shared(self.row_weight)
         if self.constant is not None:
             sums = np.append(np.diag(gram), 0.0)
             gram = np.pad(gram, (0, 1))
