@@ -301,7 +301,7 @@ def polish(
     Parameters
     ----------
     model, X, y, sample_weight
-        As for :func:`prune`: a model and its training rows. Of rows by the block, 200,000 choose
+        As for :func:`prune`: a model and its training rows. Of rows by the block, 100,000 choose
         the splits, and all the values in leaves.
     X_val, y_val, sample_weight_val
         Validation rows, which the model was not trained on. With them the best of several

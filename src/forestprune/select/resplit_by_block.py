@@ -27,6 +27,7 @@ from forestprune.select.path import PruningPath
 from forestprune.select.pruned import forest_at
 from forestprune.select.resplit import choose_with_new_splits
 from forestprune.select.routed import RoutedRows
+from forestprune.select.sampling import stands_for_all
 from forestprune.select.solver import Solver
 from forestprune.select.split_polish import Grown
 from forestprune.solve.point import Point, kept_leaves, pack_splits
@@ -34,8 +35,11 @@ from forestprune.solve.problem import Problem
 
 Floats = NDArray[np.float64]
 
-SPLIT_ROWS = 200_000
+SPLIT_ROWS = 100_000
 """By how many rows splits are chosen at most."""
+
+FIT_ROWS = 50_000
+"""How many of these stand for all rows where leaves are fitted, at most."""
 
 MOST_PASSES = 5
 """How often all rows are gone through to fit leaves, at most."""
@@ -77,12 +81,13 @@ class NewSplits:
     """
 
     def __init__(self, everything: RowsByBlock, standing: RoutedRows, options: Options) -> None:
-        self._all, self._standing, self._options = everything, standing, options
+        self._all, self._options = everything, options
         count = standing.encoding.n_rows
         self.has_all, self.passes = count == everything.n_rows, 0
         self.rows, weight = standing, standing.sample_weight
         if weight is not None and not self.has_all:
             self.rows = replace(standing, sample_weight=seal(weight * (count / everything.n_rows)))
+        self._standing = _some(standing, FIT_ROWS)
 
     @classmethod
     def of(cls, everything: RowsByBlock, options: Options) -> "NewSplits":
@@ -129,7 +134,7 @@ class NewSplits:
 
     def _about(self, before: Point | None) -> dict[str, int]:
         earlier = 0 if before is None else int(before.report.get("passes", 0))
-        sample = self._standing.encoding.n_rows
+        sample = self.rows.encoding.n_rows
         return {
             "rows": self._all.n_rows,
             "sample_rows": sample,
@@ -162,6 +167,14 @@ class NewSplits:
         measured = self._all.measure_each(measurings, description)
         for each, found in zip(going, measured, strict=True):
             each.take(found)
+
+
+def _some(rows: RoutedRows, most: int) -> RoutedRows:
+    """Return some rows, evenly spread, that weigh as much as all of these."""
+    if rows.encoding.n_rows <= most:
+        return rows
+    some = np.linspace(0, rows.encoding.n_rows - 1, most).astype(np.int64)
+    return stands_for_all(rows.take(some), np.ones(most), rows.total_weight)
 
 
 class _Tried:
@@ -203,9 +216,12 @@ class _Tried:
 
     def measuring(self, class_counts: NDArray[np.int64], n_jobs: int | None) -> Measuring:
         """Return what is to be asked about all rows."""
-        problem, rounds = self._problem, self._rounds
+        problem, rounds, source = self._problem, self._rounds, self._rows.source
+        if self._rows.labelled:  # then nobody needs to know what the original says of all rows
+            forest = replace(source.forest, origin=source.original.origin)
+            source = replace(source, forest=forest, uncut=None)
         return Measuring(
-            source=self._rows.source,
+            source=source,
             trees=self._trees,
             loss=problem.loss,
             constant=problem.loss.best_constant(problem.target, problem.sample_weight),
