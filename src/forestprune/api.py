@@ -16,10 +16,12 @@ from forestprune.select.all_rows import RowsByBlock
 from forestprune.select.budget import Budget
 from forestprune.select.by_sample import PATH_ROWS, BySample, require_suited
 from forestprune.select.choose import Wanted, open_model, solvers, whole_paths
+from forestprune.select.leaf_polish import LeafPolish
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
 from forestprune.select.request import choose
 from forestprune.select.resplit import choose_polished, with_new_splits
+from forestprune.select.resplit_by_block import NewSplits
 from forestprune.select.routed import HeldOut, RoutedRows, checked_alphas
 from forestprune.select.scoring import Scoring, check_scoring
 from forestprune.select.solver import everything
@@ -253,8 +255,11 @@ def prune_path(
         if held_out is not None:
             validation_rows = held_out.routed(source, how.n_jobs, keep_matrix=splits)
         if by_block is not None and rows.encoding.n_rows < by_block.n_rows:
-            by_sample = BySample(rows, by_block, validation_rows, plain)
+            unpolished = plain if plain.polish is None else plain.plain
+            by_sample = BySample(rows, by_block, validation_rows, unpolished)
             paths = by_sample.paths(n_alphas, given, several=several)
+            if how.polish == "leaf":
+                paths = LeafPolish(by_sample, validation_rows, how).paths(paths, several=several)
         else:
             problem = rows.problem(plain.n_jobs)
             choosing = solvers(problem, plain, max_trees, choosing=several)
@@ -263,7 +268,13 @@ def prune_path(
         if validation_rows is not None:
             parts = [validate(validation_rows, path, how.scoring) for path in paths]
         path = PruningPath.joined(source, [point for each in paths for point in each], parts)
-        return with_new_splits(path, rows, validation_rows, how) if splits else path
+        if not splits:
+            return path
+        if by_block is None:
+            return with_new_splits(path, rows, validation_rows, how)
+        new_splits = NewSplits.of(by_block, how)
+        settle = None if new_splits.has_all else new_splits.settle
+        return with_new_splits(path, new_splits.rows, validation_rows, how, settle)
 
 
 def polish(
@@ -290,7 +301,8 @@ def polish(
     Parameters
     ----------
     model, X, y, sample_weight
-        As for :func:`prune`: a model and its training rows.
+        As for :func:`prune`: a model and its training rows. Of rows by the block, 100,000 choose
+        the splits, and all the values in leaves.
     X_val, y_val, sample_weight_val
         Validation rows, which the model was not trained on. With them the best of several
         shrinkages is taken, or the model as it was, if new splits are not better by half of the
@@ -322,22 +334,30 @@ def polish(
     >>> better.n_nodes <= better.full.n_nodes
     True
     """
-    if blocks_of(X, y, sample_weight) is not None:
-        raise OptionError("New splits need rows that fit into memory, but {X} gives them by block.")
     how = Options(polish="split", shrinkage=shrinkage, scoring=scoring, n_jobs=n_jobs)
     require_count("max_depth", max_depth, 1)
-    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=y is not None)
+    blocks = blocks_of(X, y, sample_weight)
+    labelled = y is not None if blocks is None else blocks.labelled
+    held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=labelled)
     _check_choice(how, held_out)
     with np.errstate(under="ignore"):
         source, how = open_model(model, X, how)
-        rows = RoutedRows.of(source, X, y, sample_weight, n_jobs, keep_matrix=True)
+        by_block = None
+        if blocks is None:
+            rows = RoutedRows.of(source, X, y, sample_weight, n_jobs, keep_matrix=True)
+        else:
+            by_block = NewSplits.of(RowsByBlock(source, blocks, n_jobs), how)
+            rows = by_block.rows
         validation_rows = None
         if held_out is not None:
             validation_rows = held_out.routed(source, n_jobs, keep_matrix=True)
         problem = rows.problem(n_jobs)
         full = everything(problem)
         full = replace(full, loss=problem.unexplained_by(rows.full))
-        path, taken = choose_polished(rows, validation_rows, full, how, max_depth)
+        settle = None
+        if by_block is not None and not by_block.has_all:
+            full, settle = by_block.measured(full), by_block.settle
+        path, taken = choose_polished(rows, validation_rows, full, how, max_depth, settle)
         return path[taken]
 
 

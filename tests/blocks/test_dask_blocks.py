@@ -16,7 +16,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 import forestprune as fp
 from forestprune import api
-from forestprune.select import by_sample
+from forestprune.select import by_sample, resplit_by_block
 
 da, dd = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
 dask = pytest.importorskip("dask")
@@ -107,6 +107,18 @@ def test_partitions_of_any_size_and_empty_ones(named):
     expected = dd.from_pandas(whole, npartitions=1)
     other = fp.prune(named, expected[NAMES], expected["y"], max_nodes=90)
     assert objective(small) == pytest.approx(objective(other), rel=1e-6)
+
+
+@pytest.mark.parametrize("polish", ["leaf", "split"])
+def test_models_are_polished_as_batches_have_it(model, polish, monkeypatch):
+    monkeypatch.setattr(resplit_by_block, "SPLIT_ROWS", 1_500)
+    parts = [(X[i : i + 900], Y[i : i + 900]) for i in range(0, 4_000, 900)]
+    arrays = da.from_array(X, chunks=(1_500, 4)), da.from_array(Y, chunks=1_500)
+    asked = {"max_nodes": 50, "shrinkage": 30.0, "polish": polish}
+    small, expected = fp.prune(model, *arrays, **asked), fp.prune(model, parts, **asked)
+    assert objective(small) == pytest.approx(objective(expected), rel=1e-6)
+    assert (small.n_new_splits > 0) == (polish == "split")
+    assert small.n_new_splits == expected.n_new_splits
 
 
 def test_nothing_is_put_together(model, monkeypatch):

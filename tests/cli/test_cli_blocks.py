@@ -8,6 +8,7 @@ from effort import INTERPRETED
 from shops import RF, fails, fails_noted, succeeds
 
 import forestprune as fp
+from forestprune.select import by_sample, resplit_by_block
 from forestprune.tables import block_rows
 
 pd = pytest.importorskip("pandas")
@@ -76,8 +77,31 @@ def test_what_is_wrong_is_said(folder, shop, tmp_path):
     fails_noted(
         tmp_path, *args, "--holdout", 0, *out, match=r"must be finite.*1\.parquet, rows 1 to"
     )
-    args = ["polish", shop / RF, folder, "--target", "y", "--out", tmp_path / "p.npz"]
-    fails(tmp_path, *args, match="New splits need rows in one file")
+    args += ["--polish", "ridge"]
+    fails_noted(tmp_path, *args, "--holdout", 0, *out, match="by 'leaf', 'split' or not at all")
+
+
+@pytest.mark.parametrize("polish", ["leaf", "split"])
+def test_rows_of_folders_polish(polish, folder, shop, tmp_path, monkeypatch):
+    monkeypatch.setattr(by_sample, "SAMPLE_ROWS", 90)
+    monkeypatch.setattr(resplit_by_block, "SPLIT_ROWS", 100)
+    monkeypatch.setattr(by_sample, "ROWS_A_LEAF", 2)
+    out, page = tmp_path / "small.npz", tmp_path / "page.html"
+    args = ["prune", shop / RF, folder, "--target", "y", "--max-nodes", 30, "--out", out]
+    args += ["--polish", polish, "--shrinkage", 5, "--batch-rows", 31, "--holdout", 0, "--json"]
+    told = json.loads(succeeds(*args, "--report", page).stdout)
+    assert told["small"]["nodes"] <= 30
+    assert fp.Forest.load(out).n_nodes == told["small"]["nodes"]
+    assert "passes taken" in page.read_text()
+
+
+def test_models_are_polished_by_the_block(folder, shop, tmp_path, monkeypatch):
+    monkeypatch.setattr(resplit_by_block, "SPLIT_ROWS", 100)
+    out = tmp_path / "polished.npz"
+    args = ["polish", shop / RF, folder / "*.parquet", "--target", "y", "--out", out]
+    told = json.loads(succeeds(*args, "--shrinkage", 5, "--holdout", 0, "--json").stdout)
+    assert told["small"]["nodes"] <= told["full"]["nodes"]
+    assert fp.Forest.load(out).n_nodes == told["small"]["nodes"]
 
 
 def test_a_scheduler_that_does_not_answer(folder, shop, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from strategies import cases
 
 from forestprune import Forest, encode
 from forestprune.polishing.leaf import refit_leaves
-from forestprune.polishing.leaf_fit import LeafFit, Leaves
+from forestprune.polishing.leaf_fit import Correction, LeafFit, Leaves
 from forestprune.select.solver import everything
 from forestprune.solve.point import kept_mask, pack_splits, splits_within
 from forestprune.solve.problem import pose
@@ -59,6 +59,9 @@ def test_leaves_are_columns(case, data):
     assert list(leaves.node) == sorted(nodes)
     matrix = matrix[:, [list(nodes).index(node) for node in leaves.node]]
     np.testing.assert_array_equal(leaves.matrix().toarray(), matrix)
+    weights = np.ones(len(case.X)) if case.weights is None else case.weights
+    shared = leaves.shared(np.empty(0) if case.weights is None else weights)
+    np.testing.assert_allclose(shared, matrix.T @ (weights[:, None] * matrix), atol=1e-12)
     rng = np.random.default_rng(0)
     outputs = case.forest.n_outputs
     value = rng.normal(size=(outputs, nodes.size))
@@ -115,6 +118,48 @@ def test_values_solve_their_equations(case, data, shrinkage, direct, constant):
         np.testing.assert_allclose(value[o], best[:columns], atol=1e-3)
     expected = weights * (target - value @ A.T - (b[:, None] if constant else 0.0))
     np.testing.assert_allclose(residual, expected, atol=1e-9 * (1 + np.abs(expected).max()))
+
+
+@given(case=cases(), data=st.data(), way=st.sampled_from(["direct", "steps", "within"]))
+def test_rows_that_are_not_there_count_by_what_is_known_of_them(case, data, way):
+    """Some of the rows, corrected by sums over all at some values, have the gradient of all."""
+    problem = case.pose()
+    leaves = Leaves.of(problem.encoding.codes, problem.trees, drawn_splits(case, data))
+    rng = np.random.default_rng(0)
+    outputs, columns, m = case.forest.n_outputs, leaves.node.size, len(case.X)
+    at, origin = rng.normal(size=(2, outputs, columns + 1))
+    excess, weight = rng.normal(size=(outputs, columns + 1)), rng.random(columns + 1)
+    weights = np.ones(m) if case.weights is None else case.weights
+    A = np.column_stack([leaves.matrix().toarray(), np.ones(m)])
+    target, begun = rng.normal(size=(outputs, m)), rng.normal(size=(outputs, columns + 1))
+    value, constant = np.ascontiguousarray(begun[:, :-1]), begun[:, -1].copy()
+    boxes = None
+    if way == "within":  # far enough to be none
+        boxes = np.full((outputs, columns), -1e3), np.full((outputs, columns), 1e3)
+    fit = LeafFit(
+        leaves,
+        np.empty(0) if case.weights is None else weights,
+        weights * (target - begun @ A.T),
+        value,
+        np.ascontiguousarray(origin[:, :-1]),
+        1.0,
+        constant,
+        boxes,
+        Correction(excess, weight, at),
+    )
+    if way == "steps":
+        fit.iterate(2000, 1e-15)
+    else:
+        fit.solve()
+    drawn = np.append(np.ones(columns), 0.0)
+    gram = A.T @ (weights[:, None] * A) + np.diag(drawn + weight)
+    for o in range(outputs):
+        right = A.T @ (weights * target[o]) + drawn * origin[o] + excess[o] + weight * at[o]
+        best = np.linalg.solve(gram, right)
+        found = np.append(value[o], constant[o])
+        away = found - best  # what is minimised is above its least by this, squared
+        scale = 1.0 + float(target[o] @ (weights * target[o])) + abs(float(best @ right))
+        assert float(away @ gram @ away) <= 1e-6 * scale
 
 
 def test_many_leaves_are_fitted_as_few_are():

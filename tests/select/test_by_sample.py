@@ -205,7 +205,7 @@ def test_what_cannot_be_done_is_refused(boosted):
     once = ((rows, target) for rows, target in batches(X, Y))
     with pytest.raises(TypeError, match="can be gone through once"):
         fp.prune(boosted, once, max_nodes=50)
-    for options in ({"rule": "layer"}, {"polish": "leaf"}, {"joint": "ridge", "rule": "layer"}):
+    for options in ({"rule": "layer"}, {"polish": "ridge"}, {"joint": "ridge", "rule": "layer"}):
         with pytest.raises(ValueError, match="Rows by the block are for"):
             fp.prune(boosted, batches(X, Y), max_nodes=50, **options)
     with pytest.raises(ValueError, match="leave y out"):

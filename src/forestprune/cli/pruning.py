@@ -69,8 +69,6 @@ def make_small(
         check_report(page, force=force)
     work.check_tables(files, asked.data)
     source = models.read_source(files.model, trust=files.trust)
-    if not asked.prunes and work.comes_by_block(files, asked.data):
-        raise CommandError("New splits need rows in one file that fits into memory.")
     if out is not None:
         models.check_ending(out, source)
     # Without a file of its own, a small model would go to one like that of the large one.

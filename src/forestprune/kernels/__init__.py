@@ -49,6 +49,7 @@ _FILES = {
     "refit_values": "subtrees",
     "replace_columns": "columns",
     "settle_leaves": "oblivious",
+    "share_leaves": "leaves",
     "sketch_layers": "sketch",
     "spread_below": "screening",
     "square_rows": "screening",

@@ -77,3 +77,24 @@ def sum_leaves(codes, some, first, last, group, amount, table, out):
                 table[code[x]] += row[x]
             for rank in range(columns.size):
                 sums[columns[rank]] += table[rank]
+
+
+@kernel
+def share_leaves(codes, some, first, last, group, row_weight, column, out):
+    """Add to `out` the weight of the rows that each two columns of A share: A' diag(weight) A.
+
+    `column` is scratch: for each row its column in one tree.
+    """
+    for j in range(some.size):
+        code, columns = codes[some[j]], group[first[j] : last[j]]
+        for x in range(column.size):
+            column[x] = columns[code[x]]
+            out[column[x], column[x]] += row_weight[x]
+        for k in range(j):  # a row is in one leaf of each tree
+            other, others = codes[some[k]], group[first[k] : last[k]]
+            for x in range(column.size):
+                out[column[x], others[other[x]]] += row_weight[x]
+        for rank in range(columns.size):
+            c = columns[rank]
+            for b in range(c):
+                out[b, c] = out[c, b]

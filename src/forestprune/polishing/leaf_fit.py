@@ -9,6 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from forestprune import kernels
+from forestprune.forest.checks import seal
 from forestprune.kernels.records import Trees
 from forestprune.rows.trees import by_tree, first_leaves, first_splits
 from forestprune.system.threads import one_blas_thread
@@ -27,6 +28,9 @@ RESTARTS = 10
 STEPS = 100
 ENOUGH = 1e-6
 """Conjugate gradients end after so many steps, or when one gains so little next to the first."""
+
+CORRECTED_WORK, CORRECTED_STEPS, CORRECTED_ENOUGH = 3e9, 200, 1e-9
+"""The same where rows stand for others: what is left of one round would be there in the next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +101,15 @@ class Leaves:
         kernels.sum_leaves(self.codes, *self._columns(), amount, self._table(), out)
         return out
 
+    def shared(self, row_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the rows weigh that each two leaves share."""
+        rows = self.codes.shape[1]
+        weight = row_weight if row_weight.size else np.ones(rows)
+        out = np.zeros((self.node.size, self.node.size))
+        column = np.empty(rows, np.int64)
+        kernels.share_leaves(self.codes, *self._columns(), seal(weight), column, out)
+        return out
+
     def matrix(self) -> scipy.sparse.csr_matrix:
         """Return A itself, which has an entry for each row and tree."""
         rows, first = self.codes.shape[1], first_leaves(self.trees.offsets)
@@ -115,6 +128,35 @@ class Leaves:
         return np.empty(int(np.diff(first_leaves(self.trees.offsets)).max(initial=1)))
 
 
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What makes rows stand for others too, where the values of leaves are fitted.
+
+    All have a column for each leaf, and one more for the constant.
+
+    Attributes
+    ----------
+    excess : float64 array of shape (n_outputs, n_columns + 1)
+        What is added to the sums of the residual.
+    weight : float64 array of shape (n_columns + 1,)
+        What is added to the weight of the rows, for steps away from the values `at`.
+    at : float64 array of shape (n_outputs, n_columns + 1)
+    """
+
+    excess: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    at: NDArray[np.float64]
+
+    def downhill(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is added to half the negative gradient."""
+        return self.excess - self.weight * (point - self.at)
+
+    def value(self, point: NDArray[np.float64]) -> float:
+        """Return what is added to what is minimised; nothing where all began."""
+        step = point - self.at
+        return float((step * (self.weight * step - 2.0 * self.excess)).sum())
+
+
 @dataclass(eq=False)
 class LeafFit:
     """Values of leaves on their way to the best ones.
@@ -124,7 +166,7 @@ class LeafFit:
         sum of weight * r^2  +  shrinkage * sum of (value - origin)^2
 
     over the values, within their intervals if they have some, and, if there is a `constant`, over
-    that, which is added to them all.
+    that, which is added to them all. A `correction` adds what other rows are known to say.
 
     Attributes
     ----------
@@ -140,6 +182,8 @@ class LeafFit:
         What is added besides; changed in place. None adds nothing.
     boxes : pair of float64 arrays of shape (n_outputs, n_columns), or None
         Between what the values must be; None if they may be anything.
+    correction : Correction or None
+        Only with a constant.
     """
 
     leaves: Leaves
@@ -150,25 +194,25 @@ class LeafFit:
     shrinkage: float
     constant: NDArray[np.float64] | None = None
     boxes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    correction: Correction | None = None
 
     def solve(self, most: int = STEPS, enough: float = ENOUGH) -> None:
         """Minimise, directly if there are few leaves, else by :meth:`iterate`."""
+        work = DIRECT_WORK
+        if self.correction is not None:
+            work, most, enough = CORRECTED_WORK, CORRECTED_STEPS, CORRECTED_ENOUGH
         if self.boxes is not None:
             self.solve_within(*self.boxes)
             return
         shared_rows = self.residual.shape[1] * self.leaves.present.size**2
-        if self.leaves.node.size <= DIRECT_LEAVES and shared_rows <= DIRECT_WORK:
+        if self.leaves.node.size <= DIRECT_LEAVES and shared_rows <= work:
             self.solve_directly()
         else:
             self.iterate(most, enough)
 
     def solve_directly(self) -> None:
         """Solve the normal equations by Cholesky's method."""
-        matrix = self.leaves.matrix()
-        weighted = (
-            matrix.multiply(self.row_weight[:, np.newaxis]) if self.row_weight.size else matrix
-        )
-        gram = np.asarray((matrix.T @ weighted).todense())
+        gram = self.leaves.shared(self.row_weight)
         if self.constant is not None:
             sums = np.append(np.diag(gram), 0.0)
             gram = np.pad(gram, (0, 1))
@@ -242,6 +286,8 @@ class LeafFit:
             weight = self.row_weight
             squares = np.divide(squares, weight, out=np.zeros_like(squares), where=weight > 0.0)
         penalty = self.shrinkage * float(((self.value - self.origin) ** 2).sum())
+        if self.correction is not None:
+            penalty += self.correction.value(self._point())
         return float(squares.sum()) + penalty
 
     def iterate(self, most: int, enough: float) -> None:
@@ -271,9 +317,11 @@ class LeafFit:
             slope = new_slope
 
     def _penalty(self) -> NDArray[np.float64]:
-        """Return the weight of each squared value; the constant's is 0."""
+        """Return the weight of each squared value; the constant's is 0 but for a correction."""
         penalty = np.full(self.leaves.node.size, self.shrinkage)
-        return penalty if self.constant is None else np.append(penalty, 0.0)
+        if self.constant is not None:
+            penalty = np.append(penalty, 0.0)
+        return penalty if self.correction is None else penalty + self.correction.weight
 
     def _total_weight(self) -> float:
         return float(self.row_weight.sum()) if self.row_weight.size else self.residual.shape[1]
@@ -283,7 +331,8 @@ class LeafFit:
         sums = self.leaves.sums(self.residual) - self.shrinkage * (self.value - self.origin)
         if self.constant is None:
             return sums
-        return np.column_stack([sums, self.residual.sum(axis=1)])
+        sums = np.column_stack([sums, self.residual.sum(axis=1)])
+        return sums if self.correction is None else sums + self.correction.downhill(self._point())
 
     def _sums(self, rise: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted sums of what rows get, in each leaf and in all."""

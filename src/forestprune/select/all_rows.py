@@ -1,6 +1,7 @@
 """All rows, of which a sample is pruned with."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from forestprune.blocks.blocks import Blocks
 from forestprune.interop.source import Source
 from forestprune.rows.encoding import code_dtype
-from forestprune.select.measuring import Measured, Measuring
+from forestprune.select.measuring import Measured, Measuring, Together
 from forestprune.select.routed import RoutedRows
 from forestprune.select.sampling import (
     Chances,
@@ -76,11 +77,27 @@ class RowsByBlock(AllRows):
         self.n_rows, self.class_counts = found.n_rows, found.class_counts
         return found.routed(self._source, self._n_jobs, stand_for_all=True)
 
+    def even_sample(self, size: int) -> RoutedRows:
+        """Go through all rows, and return some that stand for all, each as likely, themselves."""
+        of_a_row = 8 * max(self._source.forest.n_features, 1)
+        size = min(size, self.largest_sample, SAMPLE_BYTES // of_a_row)
+        description = "drawing rows for new splits"
+        found = survey(self._source, self._blocks, size, description, self._n_jobs, by_leaves=False)
+        self.n_rows, self.class_counts = found.n_rows, found.class_counts
+        return found.routed(self._source, self._n_jobs, stand_for_all=True, keep_matrix=True)
+
     def measure(self, measuring: Measuring, description: str) -> Measured:
         """Go through all rows and measure models on them."""
+        return self.measure_each([measuring], description)[0]
+
+    def measure_each(
+        self, measurings: Sequence[Measuring], description: str
+    ) -> tuple[Measured, ...]:
+        """Go through all rows once and measure models, which may be of different forests."""
         if self._blocks.parallel:
-            measuring = replace(measuring, n_jobs=1)
-        return self._blocks.add_up(measuring, description, self.n_rows)
+            measurings = [replace(each, n_jobs=1) for each in measurings]
+        together = Together(tuple(measurings))
+        return self._blocks.add_up(together, description, self.n_rows).parts
 
 
 class RowsInMemory(AllRows):

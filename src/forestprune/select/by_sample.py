@@ -22,6 +22,7 @@ from forestprune.exceptions import OptionError, OutOfReachError, named
 from forestprune.forest.checks import seal
 from forestprune.interop.source import Source
 from forestprune.options import Options
+from forestprune.polishing.leaf_rounds import LeafRounds, nodes_asked
 from forestprune.rows.encoding import Encoding
 from forestprune.rows.trees import read_trees
 from forestprune.select.all_rows import AllRows
@@ -35,12 +36,15 @@ from forestprune.select.choose import (
     whole_paths,
 )
 from forestprune.select.ending import LEAST, Falling
+from forestprune.select.leaf_polish import LeafPolish
 from forestprune.select.measuring import Measured, Measuring, steady
 from forestprune.select.path import PruningPath, keeps_to
 from forestprune.select.references import Reference
 from forestprune.select.routed import RoutedRows
 from forestprune.select.solver import Solver, rule_for
 from forestprune.select.validation import Validation, validate
+from forestprune.solve.correction import Sums
+from forestprune.solve.levels import leaf_origins
 from forestprune.solve.point import Point
 from forestprune.solve.problem import Problem
 from forestprune.solve.rule import Rule
@@ -82,15 +86,15 @@ BESIDE = (0.8, 0.9, 1.0, 1.1, 1.3)
 
 
 def suits(source: Source, options: Options) -> bool:
-    """Tell whether pruning with a sample is possible."""
-    return not _hindrance(source, options)
+    """Tell whether a sample will do where all rows are there; they choose better new splits."""
+    return options.polish != "split" and not _hindrance(source, options)
 
 
 def _hindrance(source: Source, options: Options) -> str:
     """Return the option for which all rows are needed at once, if there is one."""
     if options.joint is not None:
         return named("joint", repr(options.joint))
-    if options.polish is not None:
+    if options.polish in ("ridge", "subset"):
         return named("polish", repr(options.polish))
     if rule_for(source.forest, options) is SubtreeRule:
         return ""
@@ -101,8 +105,8 @@ def require_suited(source: Source, options: Options) -> None:
     """Refuse what rows by the block cannot be used for."""
     if hindrance := _hindrance(source, options):
         raise OptionError(
-            f"Rows by the block are for {{rule='subtree'}} without polishing, got {hindrance}: "
-            "give rows that fit into memory, or leave that out."
+            "Rows by the block are for {rule='subtree'}, polished by 'leaf', 'split' or not at "
+            f"all, got {hindrance}: give rows that fit into memory, or leave that out."
             + " Trees of this model are symmetric; {rule='subtree'} prunes them as any others."
             * (options.rule is None and not options.polish)
         )
@@ -119,7 +123,10 @@ def choose_by_sample(
     most = everything.largest_sample
     while rows.encoding.n_rows < everything.n_rows:
         try:
-            by_sample = BySample(rows, everything, validation_rows, options, largest=size >= most)
+            plain = options if options.polish is None else options.plain
+            by_sample = BySample(rows, everything, validation_rows, plain, largest=size >= most)
+            if options.polish == "leaf":
+                return LeafPolish(by_sample, validation_rows, options).choose(wanted)
             return by_sample.choose(wanted)
         except _TooFewRowsError as error:
             if size >= most:
@@ -176,6 +183,8 @@ class BySample:
         self._options, self.passes = options, 0
         self._problem: Problem = rows.problem(options.n_jobs)
         self._trees = read_trees(rows.source.forest, seal(np.empty(0)))
+        self._rule: Rule | None = None  # in whose parts leaves are fitted
+        self._at_leaves: dict[Point, Sums] = {}  # where all rows have told of leaves already
 
     # One model
 
@@ -376,10 +385,45 @@ class BySample:
             report=point.report | self._about(),
         )
 
+    # Leaves fitted anew
+
+    def leaf_rounds(self, point: Point, shrinkage: float) -> LeafRounds:
+        """Return what fits the leaves of a point to all rows."""
+        if self._rule is None or self._rule.problem.variation != self._problem.variation:
+            self._rule = Solver(self._problem, self._options).rule
+        rounds = LeafRounds(self._rule, point, shrinkage, leaf_origins(self._problem, point))
+        if (known := self._at_leaves.get(point)) is not None:
+            rounds.take(0.5 * point.loss * self._problem.variation, known)
+        return rounds
+
+    def may_fit(self, point: Point) -> bool:
+        """Tell whether a point has leaves, and the sample rows enough for them."""
+        return bool(point.n_trees) and point.n_nodes <= self._most_nodes
+
+    def fit(self, rounds: Sequence[LeafRounds], most: int) -> None:
+        """Go through all rows, `most` times at most, until rounds are done."""
+        for _ in range(most):
+            going = [each for each in rounds if not each.done]
+            if not going:
+                break
+            points = [each.asked for each in going]
+            measured = self._measure(points, sums=True, at_leaves=True, doing=", fitting leaves")
+            for each, loss, sums in zip(going, measured.losses, measured.sums, strict=True):
+                each.take(float(loss), steady(sums))
+
+    def fitted(self, rounds: LeafRounds) -> Point:
+        """Return the point that rounds have led to, with what there is to say of it."""
+        if rounds.best is None:
+            raise AssertionError("nothing was asked about")
+        report = rounds.best.report | self._about() | {"gain_left": rounds.left}
+        return replace(rounds.best, objective=self._priced(rounds.best), report=report)
+
     # Passes
 
-    def _measure(self, points: Sequence[Point], *, sums: bool) -> Measured:
-        """Go through all rows and measure points."""
+    def _measure(
+        self, points: Sequence[Point], *, sums: bool, at_leaves: bool = False, doing: str = ""
+    ) -> Measured:
+        """Go through all rows and measure points; sums are at all nodes or those of leaves."""
         self.passes += 1
         problem, n_jobs = self._problem, self._options.n_jobs
         constant = problem.loss.best_constant(problem.target, problem.sample_weight)
@@ -392,8 +436,9 @@ class BySample:
             class_counts=self._all.class_counts,
             sums=sums,
             n_jobs=n_jobs,
+            at_leaves=at_leaves,
         )
-        measured = self._all.measure(measuring, f"pass {self.passes} over all rows")
+        measured = self._all.measure(measuring, f"pass {self.passes} over all rows{doing}")
         if measured.of_constant > 0.0:  # else it is what `pose` has put there
             self._problem = replace(problem, variation=2.0 * measured.of_constant)
         return measured
@@ -425,6 +470,8 @@ class BySample:
         rule.correct(sums)
         report["gain_left"] = float(rule.tree_gains(point.alpha).max(initial=0.0))
         told = replace(told, objective=float(rule.priced(told)), report=report)
+        nodes = nodes_asked(self._rows.source.forest, point)
+        self._at_leaves[told] = Sums(sums.weight[nodes], sums.residual[:, nodes])
         return told, Reference(told, sums)
 
     def _about(self) -> dict[str, int]:
@@ -458,7 +505,8 @@ class BySample:
     def _with_shrinkage_of(self, *points: Point) -> Options:
         """Return the options with the shrinkage of the first point that has one."""
         for point in points:
-            if (shrinkage := point.report.get("shrinkage")) is not None:
+            shrinkage = point.report.get("shrinkage")
+            if shrinkage is not None and self._options.refits:
                 return replace(self._options, shrinkage=float(shrinkage))
         return self._options
 

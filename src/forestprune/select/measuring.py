@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forestprune.blocks.blocks import Block
+from forestprune.forest.inputs import FloatMatrix
 from forestprune.interop.source import Source
 from forestprune.kernels.records import Trees
 from forestprune.loss import Loss
+from forestprune.polishing.leaf_rounds import nodes_asked
 from forestprune.select.routed import RoutedRows
 from forestprune.solve.contributions import Predictions
 from forestprune.solve.correction import Sums
@@ -94,6 +96,8 @@ class Measuring:
     sums : bool
         Whether sums at nodes are wanted, not losses alone.
     n_jobs : int or None
+    at_leaves : bool
+        Whether sums are wanted only at what `nodes_asked` says of each model.
     """
 
     source: Source
@@ -104,10 +108,15 @@ class Measuring:
     class_counts: NDArray[np.int64]
     sums: bool
     n_jobs: int | None
+    at_leaves: bool = False
 
     def __call__(self, block: Block) -> Measured:
         """Return what the rows of a block add up to."""
         matrix = self.source.forest.input.matrix(self.source.transform(block.X))
+        return self.of_matrix(matrix, block)
+
+    def of_matrix(self, matrix: FloatMatrix, block: Block) -> Measured:
+        """Return what the rows of a block add up to, given as `InputSpec.matrix` makes them."""
         rows = RoutedRows.of_matrix(
             self.source, matrix, block.y, None, self.n_jobs, class_counts=self.class_counts
         )
@@ -132,7 +141,11 @@ class Measuring:
             hessian, residual = expansion(loss, target, raw, weight, apart=apart)
             if weights is None or not loss.quadratic:
                 weights = self._weights(rows, hessian, apart=apart)
-            sums.append(Sums(weights, rows.encoding.output_sums(residual, self.n_jobs)))
+            found = Sums(weights, rows.encoding.output_sums(residual, self.n_jobs))
+            if self.at_leaves:
+                nodes = nodes_asked(rows.source.forest, point)
+                found = Sums(found.weight[nodes], found.residual[:, nodes])
+            sums.append(found)
         of_constant = loss.value(target, self.constant[:, np.newaxis], weight)
         return Measured(rows.encoding.n_rows, of_constant, np.array(losses), tuple(sums))
 
@@ -144,3 +157,27 @@ class Measuring:
         if apart and hessian.ndim == 2:
             return np.asarray(encoding.output_sums(hessian, self.n_jobs)[0])
         return encoding.node_sums(hessian, self.n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredEach:
+    """What rows add up to for each of several measurings."""
+
+    parts: tuple[Measured, ...]
+
+    def __add__(self, other: "MeasuredEach") -> "MeasuredEach":
+        pairs = zip(self.parts, other.parts, strict=True)
+        return MeasuredEach(tuple(mine + theirs for mine, theirs in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Measures models of several forests, which take the same rows, on a block of these."""
+
+    each: tuple[Measuring, ...]
+
+    def __call__(self, block: Block) -> MeasuredEach:
+        """Return what the rows of a block add up to."""
+        source = self.each[0].source
+        matrix = source.forest.input.matrix(source.transform(block.X))
+        return MeasuredEach(tuple(measuring.of_matrix(matrix, block) for measuring in self.each))

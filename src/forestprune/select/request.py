@@ -11,6 +11,7 @@ from forestprune.select.by_sample import LARGE_ROWS, choose_by_sample, require_s
 from forestprune.select.choose import Wanted, choose_routed, open_model
 from forestprune.select.path import PruningPath
 from forestprune.select.resplit import choose_with_new_splits
+from forestprune.select.resplit_by_block import choose_by_block
 from forestprune.select.routed import HeldOut, RoutedRows
 
 
@@ -29,8 +30,12 @@ def choose(
     splits, n_jobs = options.polish == "split", options.n_jobs
     if isinstance(X, Blocks):
         require_suited(source, options)
-        by_block = RowsByBlock(source, X, n_jobs)
-        return choose_by_sample(by_block, _routed(held_out, source, options), wanted, options)
+        by_block, validation_rows = (
+            RowsByBlock(source, X, n_jobs),
+            _routed(held_out, source, options),
+        )
+        by = choose_by_block if splits else choose_by_sample
+        return by(by_block, validation_rows, wanted, options)
     rows = RoutedRows.of(source, X, y, sample_weight, n_jobs, keep_matrix=splits)
     del X  # which the caller may have handed over: only the leaves that rows end in count now
     validation_rows = _routed(held_out, source, options)

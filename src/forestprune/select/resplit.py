@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -29,27 +30,39 @@ N_ALPHAS = 30
 """How fine a path is on which a larger model is looked for."""
 
 
+Settle = Callable[[list[Point], Point | None], list[Point]]
+"""What is done to models with new splits before one is chosen: all rows may have more to say than
+those that chose the splits. It is told which model they are to be better than, if any."""
+
+
 def choose_with_new_splits(
-    rows: RoutedRows, validation_rows: RoutedRows | None, wanted: Wanted, options: Options
+    rows: RoutedRows,
+    validation_rows: RoutedRows | None,
+    wanted: Wanted,
+    options: Options,
+    choose_plain: Callable[[Wanted, Options], tuple[PruningPath, int]] | None = None,
+    settle: Settle | None = None,
 ) -> tuple[PruningPath, int]:
     """Do what `choose_routed` does, and let the model that it takes have other splits.
 
     Models with and without are on the path. Validation rows choose between them; without any, part
-    of the rows does: see `_Polished`.
+    of the rows does: see `_Polished`. If rows are only some of all, something else may
+    `choose_plain` in place of `choose_routed`, and models are to be settled.
     """
     plain, missed = options.plain, None
+    choose = choose_plain or partial(choose_routed, rows, validation_rows)
     try:
-        path, taken = choose_routed(rows, validation_rows, wanted, plain)
+        path, taken = choose(wanted, plain)
     except OutOfReachError as error:
         if not (wanted.by_quality and wanted.budget):
             raise
         missed = error  # new splits may reach what pruning alone does not
         within = replace(wanted, tolerance=None, confidence=None, one_standard_error=False)
-        path, taken = choose_routed(rows, validation_rows, within, plain)
+        path, taken = choose(within, plain)
     point = path.points[taken]
     if point.n_trees:
         wider = _wider(rows, path, point, wanted, plain)
-        polished = _Polished(rows, validation_rows, options, wanted.max_depth)
+        polished = _Polished(rows, validation_rows, options, wanted.max_depth, settle)
         found, best = polished.beside(
             point, wider, lambda each: keeps_to(path.source, wanted.budget, each)
         )
@@ -68,12 +81,13 @@ def choose_polished(
     point: Point,
     options: Options,
     max_depth: int | None,
+    settle: Settle | None = None,
 ) -> tuple[PruningPath, int]:
     """Return a model and what new splits make of it as a path, and the place of the one to take."""
     found: list[Point] = []
     best = point
     if point.n_trees:
-        polished = _Polished(rows, validation_rows, options, max_depth)
+        polished = _Polished(rows, validation_rows, options, max_depth, settle)
         found, best = polished.beside(point, None, lambda _: True)
     validation = None
     if validation_rows is not None:
@@ -84,7 +98,11 @@ def choose_polished(
 
 
 def with_new_splits(
-    path: PruningPath, rows: RoutedRows, validation_rows: RoutedRows | None, options: Options
+    path: PruningPath,
+    rows: RoutedRows,
+    validation_rows: RoutedRows | None,
+    options: Options,
+    settle: Settle | None = None,
 ) -> PruningPath:
     """Return a path with models that have new splits beside those that are only pruned."""
     points = [point for point in path.points if 0 < point.n_nodes <= MOST_NODES]
@@ -98,6 +116,7 @@ def with_new_splits(
         score = Preference(validation_rows, options.scoring).score
     for each in polisher.beside(largest, None, score):
         found += [each, *polisher.smaller(each, lambda _: True, HALF)]
+    found = found if settle is None else settle(found, None)
     beside = [replace(each, alpha=_alpha_beside(path, each)) for each in found if each.n_nodes]
     return _joined(path, beside, validation_rows, options)
 
@@ -111,6 +130,7 @@ class _Polished:
     validation_rows : RoutedRows or None
     options : Options
     max_depth : int or None
+    settle : callable or None
     """
 
     def __init__(
@@ -119,7 +139,9 @@ class _Polished:
         validation_rows: RoutedRows | None,
         options: Options,
         max_depth: int | None,
+        settle: Settle | None = None,
     ) -> None:
+        self._settle = settle
         self._rows, self._validation_rows = rows, validation_rows
         self._options, self._max_depth = options, max_depth
         self._polisher = SplitPolisher(rows, options, max_depth)
@@ -134,6 +156,7 @@ class _Polished:
             found = self._polisher.beside(point, wider, preference.score)
             kept = [self._polisher.within(each, allowed) for each in found]
             found = [each for each in kept if each is not None and each.n_nodes]
+            found = self._settled(found, point, allowed)
             return found, preference.among([point, *found])
         shrinkage = self._options.shrinkage
         if shrinkage is None:
@@ -145,8 +168,16 @@ class _Polished:
             self._rows, replace(self._options, shrinkage=shrinkage), self._max_depth
         )
         kept = [polisher.within(each, allowed) for each in polisher.beside(point, wider, None)]
-        found = [each for each in kept if each is not None]
+        found = self._settled([each for each in kept if each is not None], point, allowed)
         return found, found[-1] if found else point
+
+    def _settled(
+        self, found: list[Point], point: Point | None, allowed: Callable[[Point], bool]
+    ) -> list[Point]:
+        """Return models with what all rows say of them, if these are to be asked."""
+        if self._settle is None or not found:
+            return found
+        return [each for each in self._settle(found, point) if allowed(each)]
 
     def _on_part(self, point: Point, wider: Point | None) -> tuple[float, Point | None] | None:
         """Return what does best on some rows if others choose the splits.
@@ -186,7 +217,7 @@ class _Polished:
         if self._validation_rows is None:
             raise AssertionError("quality is measured on validation rows")
         scorer = Scorer(self._validation_rows, self._options.scoring)
-        good = _good_enough(path, wanted)
+        good = good_enough(path, wanted)
         enough = [] if missed is not None else [point]
 
         def will_do(each: Point) -> bool:
@@ -199,7 +230,13 @@ class _Polished:
         if scores:
             best = max(scores, key=lambda pair: pair[0])[1]
             if will_do(best):
-                found = [*found, *self._polisher.smaller(best, will_do, STEP)]
+                smaller = self._polisher.smaller(best, will_do, STEP)
+                if self._settle is not None and smaller:
+                    enough = [each for each in enough if each is best or each is point]
+                    smaller = self._settle(smaller, None)
+                    for each in smaller:
+                        will_do(each)
+                found = [*found, *smaller]
         if missed is not None and not enough:
             raise missed
         smallest = min(enough, key=lambda each: (each.n_nodes, each.loss))
@@ -220,7 +257,7 @@ def _two_parts(rows: RoutedRows) -> tuple[RoutedRows, RoutedRows] | None:
     return rows.take(np.sort(order[~held])), rows.take(np.sort(order[held]))
 
 
-def _good_enough(path: PruningPath, wanted: Wanted) -> Callable[[ValidationScore], bool]:
+def good_enough(path: PruningPath, wanted: Wanted) -> Callable[[ValidationScore], bool]:
     """Return what tells whether a model is good enough."""
     validation = path.validation
     if wanted.good is not None or validation is None:

@@ -258,7 +258,7 @@ class HeldOut:
                     n_jobs,
                     by_leaves=False,
                 )
-                return found.routed(source, n_jobs, stand_for_all=False)
+                return found.routed(source, n_jobs, stand_for_all=False, keep_matrix=keep_matrix)
             return RoutedRows.of(
                 source, self.X, self.y, self.sample_weight, n_jobs, keep_matrix=keep_matrix
             )

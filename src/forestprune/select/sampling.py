@@ -132,7 +132,14 @@ class Survey:
             weight=None if self.weight is None else self.weight[some],
         )
 
-    def routed(self, source: Source, n_jobs: int | None, *, stand_for_all: bool) -> RoutedRows:
+    def routed(
+        self,
+        source: Source,
+        n_jobs: int | None,
+        *,
+        stand_for_all: bool,
+        keep_matrix: bool = False,
+    ) -> RoutedRows:
         """Return the rows that were drawn; if they `stand_for_all`, with weights as all have."""
         found = self._take(np.argsort(self.numbers))
         if self.weight is not None and not self.class_weights.any():
@@ -143,6 +150,7 @@ class Survey:
             found.y,
             found.weight,
             n_jobs,
+            keep_matrix=keep_matrix,
             class_counts=self.class_counts,
         )
         if self.n_rows == self.numbers.size or not stand_for_all:
