@@ -27,6 +27,9 @@ from forestprune.select.validation import ValidationScore
 from forestprune.solve.point import Point, kept_leaves, kept_mask
 
 if TYPE_CHECKING:
+    from forestprune.deploy.c_header import CHeader, Layout
+    from forestprune.deploy.conditions import Precision
+    from forestprune.deploy.leaves import LeafType
     from forestprune.select.path import PruningPath
 
 
@@ -290,6 +293,71 @@ class PrunedForest:
         from forestprune.text import to_formula
 
         return to_formula(self.forest, digits=digits, output=output)
+
+    def to_c(
+        self,
+        name: str = "model",
+        *,
+        dtype: Precision = "float64",
+        layout: Layout = "tables",
+        leaves: LeafType | None = None,
+    ) -> CHeader:
+        """Return the model as one header in C99 that needs no library.
+
+        It has these functions, their names beginning with `name`; with ``dtype="float32"`` all
+        numbers are ``float`` in place of ``double``:
+
+        - ``double model_predict(const double *x)``, what `predict` says; of several outputs
+          ``void model_predict(const double *x, double *y)``
+        - of classifiers ``void model_predict_proba(const double *x, double *p)``, the probabilities
+          in the order of `classes_`, and ``int model_predict(const double *x)``, the number of the
+          most probable class in `classes_`
+        - ``double model_raw(const double *x)``, or ``void model_raw(const double *x, double *y)`` of
+          several outputs, what `decision_function` says. It needs no libm; define
+          ``model_NO_LIBM`` before the header is included, and nothing in it does.
+
+        Rows go exactly where they go in the model: numbers are compared in its precision, NaN and
+        whatever else is missing takes its direction. Categories are given as codes, which a
+        comment explains; ``small.forest.input.matrix(X)`` has rows like that. Of a pipeline it is
+        the last step: `x` is what the other steps make of a row.
+
+        Parameters
+        ----------
+        name : str
+            What functions and tables are called.
+        dtype : {"float64", "float32"}
+            Type of rows and sums. Models of scikit-learn's trees, XGBoost and CatBoost compare in
+            single precision anyway.
+        layout : {"tables", "branches"}
+            Tables that a loop walks through, of the smallest types that hold them; or a function
+            of nested conditions for each tree, which is code, several times as large.
+        leaves : {"float64", "float32", "int16", "int8"} or None
+            As what the values of leaves are kept; None takes `dtype`. Integers are in steps of a
+            share of the range of the largest tree.
+
+        Returns
+        -------
+        CHeader
+            The text, a string that has attributes besides: `error_bound`, by how much raw sums of
+            any row differ from the model's at most; `n_bytes`, what the model takes in memory that
+            is only read, without what the C library's exp takes; `table_bytes`, its tables.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import GradientBoostingRegressor
+        >>> import forestprune as fp
+        >>> wine = fp.load_wine_quality()
+        >>> model = GradientBoostingRegressor(n_estimators=50, random_state=0)
+        >>> small = fp.prune(model.fit(wine.data, wine.target), wine.data, wine.target, max_nodes=9)
+        >>> header = small.to_c("wine", dtype="float32", leaves="int16")
+        >>> header.table_bytes
+        26
+        >>> header.error_bound < 1e-4
+        True
+        """
+        from forestprune.deploy.c_header import to_c
+
+        return to_c(self.forest, name, dtype=dtype, layout=layout, leaves=leaves)
 
     def save(self, path: str | os.PathLike[str], *, with_path: bool = False) -> None:
         """Write this model to `path`, as an npz archive of plain arrays, without pickle.

@@ -1,0 +1,1 @@
+"""Small models where they must run: as C, as ONNX, as treelite's."""

@@ -1,0 +1,186 @@
+"""A forest as tables of the smallest types that hold them, and a loop that walks through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forestprune.deploy.c_conditions import SplitTests
+from forestprune.deploy.c_words import FLOATS, array, unsigned, width
+from forestprune.deploy.leaves import Leaves
+from forestprune.forest.forest import Forest
+
+WORTHWHILE = 16
+"""Bytes that a further table must save, because looking things up in it takes some as well."""
+
+
+@dataclass
+class Tables:
+    """The tables of a program, and the functions that read them."""
+
+    name: str
+    forest: Forest
+    tests: SplitTests
+    leaves: Leaves
+    parts: list[str] = field(default_factory=list)
+    table_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        order = self.tests.order
+        self.index = "uint32_t" if order.leaves.size >= 2**16 else "uint_fast16_t"
+        if not order.trees.size:
+            return
+        self._split_tables()
+        self._table(unsigned(int(order.left_splits.max(initial=0))), "left", order.left_splits)
+        self.same_size = bool((order.sizes == order.sizes[0]).all())
+        if not self.same_size:
+            self._table(unsigned(int(order.sizes.max())), "splits", order.sizes)
+        self._leaf_tables()
+        if self.forest.tree_output.size:
+            counts = np.bincount(self.forest.tree_output, minlength=self.forest.n_outputs)
+            self._table(unsigned(int(counts.max())), "trees", counts)
+        self.table_bytes += self.tests.set_bytes
+        self.parts += [*self.tests.definitions(), self._walk()]
+
+    def add_trees(self, indent: str, first: str, last: str, add: str) -> str:
+        """Return a loop that adds the leaves of some trees, as the statement `add` says."""
+        n = self.name
+        splits = str(self.tests.order.sizes[0]) if self.same_size else f"{n}_splits[tree]"
+        return (
+            f"{indent}for ({first}; tree < {last}; tree++) {{\n"
+            f"{indent}    {self.index} splits = {splits};\n"
+            f"{indent}    {self.index} leaf = node + tree + {n}_leaf(x, node, splits);\n"
+            f"{indent}    {add}\n"
+            f"{indent}    node += splits;\n"
+            f"{indent}}}\n"
+        )
+
+    @property
+    def locals(self) -> str:
+        """The variables that :meth:`add_trees` needs, all zero."""
+        return f"    {self.index} node = 0, tree = 0;\n"
+
+    def value(self, output: str | None) -> str:
+        """Return what the leaf at hand adds to an output; None if it adds to one only."""
+        n = self.name
+        place = f"{n}_value_number[leaf]" if self.numbered else "leaf"
+        if output is None:
+            return f"{n}_value[{place}]"
+        return f"{n}_value[{self.forest.n_outputs} * {place} + {output}]"
+
+    def _table(self, kind: str, what: str, numbers: NDArray[Any]) -> None:
+        self.parts.append(array(kind, f"{self.name}_{what}", numbers))
+        self.table_bytes += numbers.size * width(kind)
+
+    def _split_tables(self) -> None:
+        """Choose how splits are kept: each by itself, or numbers of what several of them share."""
+        tests = self.tests
+        flags = [tests.missing_left, tests.zero, tests.by_set]
+        mixed = [flag for flag in flags if flag.mixed]
+        split = tests.feature << len(mixed)
+        for bit, flag in enumerate(mixed):
+            split = split | (flag.of_splits.astype(np.int64) << bit)
+        number, kind = tests.number, tests.compared
+        with np.errstate(over="ignore", under="ignore"):
+            if kind == "double" and np.array_equal(number.astype(np.float32), number):
+                number, kind = number.astype(np.float32), "float"
+        self.flags = {id(flag): f"split >> {bit} & 1" for bit, flag in enumerate(mixed)}
+        self.feature = f"split >> {len(mixed)}" if mixed else "split"
+        asked = np.rec.fromarrays([split, number])
+        distinct, which = np.unique(asked, return_inverse=True)
+        numbers, which_number = np.unique(number, return_inverse=True)
+        starts, within = _numbered_within(tests.feature, number)
+        s, n = unsigned(int(split.max())), width(kind)
+        own = split.size * width(s)
+        sizes = {
+            "own": own + split.size * n,
+            "numbered": own + split.size * width(unsigned(numbers.size - 1)) + numbers.size * n,
+            "within": own
+            + split.size * width(unsigned(int(within.max())))
+            + starts.size * width(unsigned(int(starts.max())))
+            + len(set(zip(tests.feature.tolist(), number.tolist(), strict=True))) * n,
+            "tests": split.size * width(unsigned(distinct.size - 1))
+            + distinct.size * (width(s) + n),
+        }
+        self.kept = min(sizes, key=lambda way: sizes[way] + WORTHWHILE * (way != "own"))
+        if self.kept == "tests":
+            self._table(unsigned(distinct.size - 1), "test", which)
+            self._table(s, "split", distinct.f0)
+            self._table(kind, "number", distinct.f1)
+            return
+        self._table(s, "split", split)
+        if self.kept == "own":
+            self._table(kind, "number", number)
+        elif self.kept == "numbered":
+            self._table(unsigned(numbers.size - 1), "which", which_number)
+            self._table(kind, "number", numbers)
+        else:
+            self._table(unsigned(int(within.max())), "which", within)
+            self._table(unsigned(int(starts.max())), "first", starts)
+            pairs = np.unique(np.rec.fromarrays([tests.feature, number]))
+            self._table(kind, "number", pairs.f1)
+
+    def _leaf_tables(self) -> None:
+        values = self.leaves.values
+        kind = FLOATS.get(str(values.dtype), f"{values.dtype}_t")
+        distinct, which = np.unique(values, axis=0, return_inverse=True)
+        number = unsigned(len(distinct) - 1)
+        shared = len(values) * width(number) + distinct.size * width(kind)
+        self.numbered = shared + WORTHWHILE < values.size * width(kind)
+        if self.numbered:
+            self._table(number, "value_number", which.ravel())
+        self._table(kind, "value", distinct if self.numbered else values)
+
+    def _walk(self) -> str:
+        n, tests = self.name, self.tests
+        number = {
+            "own": f"{n}_number[node]",
+            "numbered": f"{n}_number[{n}_which[node]]",
+            "within": f"{n}_number[{n}_first[{self.feature}] + {n}_which[node]]",
+            "tests": f"{n}_number[{n}_test[node]]",
+        }[self.kept]
+        split = f"{n}_split[{n}_test[node]]" if self.kept == "tests" else f"{n}_split[node]"
+        flags = {
+            what: self.flags.get(id(flag), str(int(flag.always)))
+            for what, flag in (
+                ("missing", tests.missing_left),
+                ("zero", tests.zero),
+                ("by_set", tests.by_set),
+            )
+        }
+        condition = tests.condition(self.feature, number, **flags)
+        return (
+            "/* The leaf of a tree that a row reaches, counted from the tree's first; the tree\n"
+            " * has `splits` splits from `node` on: the root, then all on its left side, then all\n"
+            " * on its right side. On either there is one leaf more than splits. */\n"
+            f"static inline {self.index} {n}_leaf(const {FLOATS[tests.dtype]} *x, "
+            f"{self.index} node, {self.index} splits)\n"
+            "{\n"
+            f"    {self.index} leaf = 0;\n"
+            "    while (splits > 0) {\n"
+            f"        {self.index} split = {split}, left = {n}_left[node];\n"
+            f"        if ({condition}) {{\n"
+            "            splits = left;\n"
+            "        } else {\n"
+            "            splits -= left + 1;\n"
+            "            leaf += left + 1;\n"
+            "            node += left;\n"
+            "        }\n"
+            "        node++;\n"
+            "    }\n"
+            "    return leaf;\n"
+            "}\n"
+        )
+
+
+def _numbered_within(
+    feature: NDArray[np.int64], number: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the distinct numbers of each column begin, and which of them each split has."""
+    pairs = np.unique(np.rec.fromarrays([feature, number]))
+    starts = np.searchsorted(pairs.f0, np.arange(int(feature.max()) + 1))
+    places = np.searchsorted(pairs, np.rec.fromarrays([feature, number], dtype=pairs.dtype))
+    return starts, places - starts[feature]
