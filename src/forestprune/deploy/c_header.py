@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -26,29 +26,29 @@ class CHeader(str):
 
     Attributes
     ----------
-    n_bytes : int
-        What the model takes in memory that is only read: tables, constants and functions, as far
-        as that can be told without a compiler. For branches, whose code depends on the processor
-        alone, that of the tables.
+    n_bytes : int or None
+        What the model takes in memory that is only read: its tables, and at most what its functions
+        take on a microcontroller (Cortex-M), compiled to be small. None for branches, which only a
+        compiler can tell.
     table_bytes : int
         What its tables take, exactly.
     error_bound : float
         How far the raw sum of any row is at most from that of the model.
     """
 
-    n_bytes: int
+    n_bytes: int | None
     table_bytes: int
     error_bound: float
 
     def __new__(  # noqa: D102
-        cls, text: str, *, n_bytes: int, table_bytes: int, error_bound: float
+        cls, text: str, *, n_bytes: int | None, table_bytes: int, error_bound: float
     ) -> CHeader:
         header = super().__new__(cls, text)
         header.n_bytes, header.table_bytes = n_bytes, table_bytes
         header.error_bound = error_bound
         return header
 
-    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, float]]:
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
         return (str(self),), dict(vars(self))
 
 
@@ -94,7 +94,7 @@ def to_c(
     text = _text(forest, functions, raw, table_bytes)
     return CHeader(
         text,
-        n_bytes=table_bytes + _code_bytes(functions),
+        n_bytes=None if layout == "branches" else table_bytes + _code_bytes(functions),
         table_bytes=table_bytes,
         error_bound=kept.error,
     )
@@ -105,7 +105,23 @@ def _precision(dtype: str) -> Precision:
 
 
 def _code_bytes(functions: Functions) -> int:
-    return 0
+    """Return what functions take at most when gcc makes them small for a Cortex-M0 or M4.
+
+    Without what it calls: exp, and arithmetic that the processor cannot do. Measured on models of
+    all libraries (`benchmarks/deployment.py`), and rounded up.
+    """
+    tests, origin = functions.body.tests, functions.forest.origin
+    link = "identity" if origin is None else origin.link
+    parts = {
+        "loop": 230 if functions.dtype == "float64" else 190,
+        "integers": 30 * (functions.leaves.step is not None),
+        "missing": 110 * (not tests.is_plain),
+        "link": 40 * (link != "identity"),
+        "classes": 50 * bool(origin is not None and origin.classes),
+        "outputs": 100 * (functions.n_outputs > 1),
+        "softmax": 80 * (link == "softmax"),
+    }
+    return sum(parts.values())
 
 
 def _text(forest: Forest, functions: Functions, raw: str, table_bytes: int) -> str:

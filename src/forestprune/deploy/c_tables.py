@@ -89,10 +89,11 @@ class Tables:
                 number, kind = number.astype(np.float32), "float"
         self.flags = {id(flag): f"split >> {bit} & 1" for bit, flag in enumerate(mixed)}
         self.feature = f"split >> {len(mixed)}" if mixed else "split"
-        asked = np.rec.fromarrays([split, number])
-        distinct, which = np.unique(asked, return_inverse=True)
+        distinct, which = _distinct(split, number)
         numbers, which_number = np.unique(number, return_inverse=True)
-        starts, within = _numbered_within(tests.feature, number)
+        pairs, place = _distinct(tests.feature, number)
+        starts = np.searchsorted(pairs["first"], np.arange(int(tests.feature.max()) + 1))
+        within = place - starts[tests.feature]
         s, n = unsigned(int(split.max())), width(kind)
         own = split.size * width(s)
         sizes = {
@@ -101,15 +102,15 @@ class Tables:
             "within": own
             + split.size * width(unsigned(int(within.max())))
             + starts.size * width(unsigned(int(starts.max())))
-            + len(set(zip(tests.feature.tolist(), number.tolist(), strict=True))) * n,
+            + pairs.size * n,
             "tests": split.size * width(unsigned(distinct.size - 1))
             + distinct.size * (width(s) + n),
         }
         self.kept = min(sizes, key=lambda way: sizes[way] + WORTHWHILE * (way != "own"))
         if self.kept == "tests":
             self._table(unsigned(distinct.size - 1), "test", which)
-            self._table(s, "split", distinct.f0)
-            self._table(kind, "number", distinct.f1)
+            self._table(s, "split", distinct["first"])
+            self._table(kind, "number", distinct["second"])
             return
         self._table(s, "split", split)
         if self.kept == "own":
@@ -120,8 +121,7 @@ class Tables:
         else:
             self._table(unsigned(int(within.max())), "which", within)
             self._table(unsigned(int(starts.max())), "first", starts)
-            pairs = np.unique(np.rec.fromarrays([tests.feature, number]))
-            self._table(kind, "number", pairs.f1)
+            self._table(kind, "number", pairs["second"])
 
     def _leaf_tables(self) -> None:
         values = self.leaves.values
@@ -176,11 +176,9 @@ class Tables:
         )
 
 
-def _numbered_within(
-    feature: NDArray[np.int64], number: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where the distinct numbers of each column begin, and which of them each split has."""
-    pairs = np.unique(np.rec.fromarrays([feature, number]))
-    starts = np.searchsorted(pairs.f0, np.arange(int(feature.max()) + 1))
-    places = np.searchsorted(pairs, np.rec.fromarrays([feature, number], dtype=pairs.dtype))
-    return starts, places - starts[feature]
+def _distinct(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct pairs of two columns, in their order, and which of them each row has."""
+    pairs = np.empty(first.size, [("first", first.dtype), ("second", second.dtype)])
+    pairs["first"], pairs["second"] = first, second
+    distinct, which = np.unique(pairs, return_inverse=True)
+    return distinct, which

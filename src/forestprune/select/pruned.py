@@ -312,8 +312,8 @@ class PrunedForest:
         - of classifiers ``void model_predict_proba(const double *x, double *p)``, the probabilities
           in the order of `classes_`, and ``int model_predict(const double *x)``, the number of the
           most probable class in `classes_`
-        - ``double model_raw(const double *x)``, or ``void model_raw(const double *x, double *y)`` of
-          several outputs, what `decision_function` says. It needs no libm; define
+        - ``double model_raw(const double *x)``, what `decision_function` says; of several outputs
+          ``void model_raw(const double *x, double *y)``. It needs no libm; define
           ``model_NO_LIBM`` before the header is included, and nothing in it does.
 
         Rows go exactly where they go in the model: numbers are compared in its precision, NaN and
@@ -339,8 +339,8 @@ class PrunedForest:
         -------
         CHeader
             The text, a string that has attributes besides: `error_bound`, by how much raw sums of
-            any row differ from the model's at most; `n_bytes`, what the model takes in memory that
-            is only read, without what the C library's exp takes; `table_bytes`, its tables.
+            any row differ from the model's at most; `table_bytes`, what its tables take, and
+            `n_bytes`, what it takes with its functions on a microcontroller (None for branches).
 
         Examples
         --------
