@@ -359,6 +359,48 @@ class PrunedForest:
 
         return to_c(self.forest, name, dtype=dtype, layout=layout, leaves=leaves)
 
+    def to_onnx(self) -> Any:
+        """Return the model as one of ONNX, an ``onnx.ModelProto``, for services and browsers.
+
+        Its input ``X`` has a column for each feature: float32 if the model compares in single
+        precision, as scikit-learn's trees, XGBoost and CatBoost do, float64 otherwise. Rows go
+        where they go in the model; missing values are NaN, and categories are codes, as
+        :meth:`to_c` takes them. Its outputs are float32: ``prediction`` of shape (m, n_outputs), or
+        of classifiers ``label`` and ``probabilities``. Of a pipeline it is the last step.
+
+        All models go the same way, not through a converter of their library. Needs onnx:
+        ``pip install forestprune[onnx]``.
+
+        Examples
+        --------
+        To write and to run it::
+
+            Path("small.onnx").write_bytes(small.to_onnx().SerializeToString())
+            session = onnxruntime.InferenceSession("small.onnx")
+            (predicted,) = session.run(None, {"X": X.astype("float32")})
+        """
+        from forestprune.deploy.onnx_model import to_onnx
+
+        return to_onnx(self.forest)
+
+    def to_treelite(self) -> Any:
+        """Return the model as one of treelite, a ``treelite.Model``, to be compiled or served.
+
+        Its rows are float32 if the model compares in single precision, float64 otherwise, missing
+        values NaN and categories codes, as :meth:`to_c` takes them. What it predicts has passed the
+        link; of two classes it is the probability of the second. Of a pipeline it is the last step.
+
+        Needs treelite: ``pip install forestprune[treelite]``.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the model counts zero, or another number, as missing: in treelite only NaN is.
+        """
+        from forestprune.deploy.treelite_model import to_treelite
+
+        return to_treelite(self.forest)
+
     def save(self, path: str | os.PathLike[str], *, with_path: bool = False) -> None:
         """Write this model to `path`, as an npz archive of plain arrays, without pickle.
 
