@@ -27,6 +27,9 @@ _SPELLED = {
     "held_out": "--holdout",
     "ignored": "--ignore",
     "decimal": "--decimal",
+    "name": "--name",
+    "dtype": "--dtype",
+    "leaves": "--leaves",
 }
 """Options of the package that have another name here, or belong to no table."""
 
