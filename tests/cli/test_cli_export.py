@@ -108,3 +108,25 @@ def test_without_a_compiler_no_size_is_told(shop, tmp_path, monkeypatch):
     told = json.loads(succeeds("export", shop / RF, "--to", "c", "--out", out, "--json").stdout)
     assert told["object_bytes"] is None
     assert object_bytes("", "model") is None
+
+
+def test_bytes_are_counted_as_what_is_deployed(shop, tmp_path):
+    out = tmp_path / "small.npz"
+    call = ["prune", shop / RF, shop / "rows.csv", "--target", "y", "--ignore", "w", "--out", out]
+    told = succeeds(*call, "--max-bytes", "600", "--format", "c-int8", "--json").stdout
+    document = json.loads(told)
+    forest = fp.Forest.from_file(out)
+    n_bytes = to_c(forest, dtype="float32", leaves="int8").n_bytes
+    assert document["counted"] == {"format": "c-int8", "bytes": n_bytes}
+    assert n_bytes <= 600 < document["small"]["bytes"] == out.stat().st_size
+    text = succeeds(*call, "--force", "--max-bytes", "600", "--format", "c-int8").stdout
+    assert "as c-int8, bytes" in text
+    fails(
+        tmp_path,
+        *call,
+        "--force",
+        "--format",
+        "c",
+        code=2,
+        match="--format says what --max-bytes counts",
+    )

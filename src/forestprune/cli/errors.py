@@ -22,7 +22,6 @@ _MEANT_FOR_USERS = (ValueError, TypeError, ImportError)
 _SPELLED = {
     "n_jobs": "--jobs",
     "random_state": "--seed",
-    "format": "--out",
     "sample_weight": "--weight",
     "held_out": "--holdout",
     "ignored": "--ignore",

@@ -269,6 +269,10 @@ def table(document: dict[str, Any]) -> "Table":
         if key == "bytes" and len(endings) > 1:
             name, ratio = f"{name} (other formats)", ""
         result.add_row(name, *cells(key, "{:,}".format), ratio)
+    if "counted" in document:
+        counted = document["counted"]
+        empty = [""] * (len(models) - 1)
+        result.add_row(f"as {counted['format']}, bytes", *empty, f"{counted['bytes']:,}", "")
     if "new_splits" in small:
         for key, name in zip(_SPLITS, ("splits", "of these new"), strict=True):
             result.add_row(name, *cells(key, "{:,}".format))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.deploy.sizes import deployed_bytes
 from forestprune.forest import registry, response
 from forestprune.forest.build import average_of_leaves
 from forestprune.forest.classes import labels_of
@@ -22,6 +24,7 @@ from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import new_splits
 from forestprune.forest.symmetric import with_levels_first
 from forestprune.interop.source import Source
+from forestprune.options import DEPLOYED
 from forestprune.select.notebook import html_table, new_splits_words, score_words
 from forestprune.select.validation import ValidationScore
 from forestprune.solve.point import Point, kept_leaves, kept_mask
@@ -157,10 +160,11 @@ class PrunedForest:
 
         In another format if `ending` says so: that which the option `format` names, or that of the
         file which the model was read from. For a forest that did not come from a model, that of
-        `small.forest.save(file)`.
+        `small.forest.save(file)`. If it is what the model is deployed as, the bytes of
+        :meth:`to_onnx` when it is written, or those that :meth:`to_c` says it takes on a
+        microcontroller.
         """
-        is_forest = self.forest.origin is None or self.ending == ".npz"
-        return file_size(self.forest if is_forest else self.to_native(), self.ending)
+        return model_size(self.forest, self.ending, self.to_native)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Return what ``to_native().predict(X)`` returns: labels, or values through the link.
@@ -467,6 +471,14 @@ class _Counter(io.RawIOBase):
 
     def tell(self) -> int:
         return self._size
+
+
+def model_size(forest: Forest, ending: str, to_native: Callable[[], Any]) -> int:
+    """Return how large a model is as `ending` says: as a file of its library, or deployed."""
+    if ending[1:] in DEPLOYED:
+        return deployed_bytes(forest, ending[1:])
+    is_forest = forest.origin is None or ending == ".npz"
+    return file_size(forest if is_forest else to_native(), ending)
 
 
 def file_size(model: Any, ending: str = ".joblib") -> int:
