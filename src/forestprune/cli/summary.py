@@ -36,7 +36,13 @@ _MUCH_LESS = 0.5
 
 def size_of(forest: "Forest") -> dict[str, Any]:
     """Return how large a forest is."""
-    return {"trees": forest.n_trees, "nodes": forest.n_nodes, "max_depth": forest.max_depth}
+    return {
+        "trees": forest.n_trees,
+        "nodes": forest.n_nodes,
+        "max_depth": forest.max_depth,
+        "features_used": forest.n_features_used,
+        "thresholds": forest.n_thresholds,
+    }
 
 
 def count_new_splits(forest: "Forest") -> int | None:
@@ -261,9 +267,14 @@ def table(document: dict[str, Any]) -> "Table":
     def cells(key: str, spelled: Callable[[Any], str]) -> list[str]:
         return [spelled(each[key]) if key in each else "" for each in models.values()]
 
-    names = {"max_depth": "deepest tree", "bytes": "file, bytes"}
+    names = {
+        "max_depth": "deepest tree",
+        "features_used": "features used",
+        "thresholds": "different thresholds",
+        "bytes": "file, bytes",
+    }
     endings = {Path(document[key]).suffix.lower() for key in ("model", "out") if key in document}
-    sizes = ("trees", "nodes", "max_depth", "bytes")
+    sizes = ("trees", "nodes", "max_depth", "features_used", "thresholds", "bytes")
     for key in sizes:
         name, ratio = names.get(key, key), f"{full[key] / small[key]:,.1f}" if small[key] else ""
         if key == "bytes" and len(endings) > 1:
