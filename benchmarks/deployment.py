@@ -253,15 +253,17 @@ def main() -> None:
 INTRODUCTION = """
 # Small models as C, beside others
 
-Made by `python benchmarks/deployment.py`, which says how it is measured: pruned models as C, written by this package, by m2cgen and
-by emlearn, and as treelite runs them. Bytes are those of an object file, made by `gcc -Os` for x86-64 and by `arm-none-eabi-gcc -Os`
-for a Cortex-M4; nanoseconds are those of one row on one thread, compiled by `gcc -O2`; "off by" is the largest difference to the
-pruned model's own predictions, on 6,000 rows.
+Made by `python benchmarks/deployment.py`, which says how it is measured: pruned models as C,
+written by this package, by m2cgen and by emlearn, and as treelite runs them. Bytes are those of an
+object file, made by `gcc -Os` for x86-64 and by `arm-none-eabi-gcc -Os` for a Cortex-M4;
+nanoseconds are those of one row on one thread, compiled by `gcc -O2`; "off by" is the largest
+difference to the pruned model's own predictions, on 6,000 rows.
 
-emlearn is off because some rows go another way: it asks `x < t` where scikit-learn asks `x <= t`, and with `int16_t` thresholds are
-cut to whole numbers; of classes it rounds probabilities in leaves to 8 bits. That is so of forests that nobody has pruned, too.
-treelite's figures have the time of a call from Python, divided by the rows. The smallest programs are tables, and the fastest are
-branches: no layout is both.
+emlearn is off because some rows go another way: it asks `x < t` where scikit-learn asks `x <= t`,
+and with `int16_t` thresholds are cut to whole numbers; of classes it rounds probabilities in
+leaves to 8 bits. That is so of forests that nobody has pruned, too. treelite's figures have the
+time of a call from Python, divided by the rows. The smallest programs are tables, and the fastest
+are branches: no layout is both.
 """
 
 if __name__ == "__main__":

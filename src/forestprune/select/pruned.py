@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from forestprune.deploy.sizes import deployed_bytes
 from forestprune.forest import registry, response
@@ -297,6 +297,51 @@ class PrunedForest:
         from forestprune.text import to_formula
 
         return to_formula(self.forest, digits=digits, output=output)
+
+    def share_thresholds(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        tolerance: float = 0.0,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> PrunedForest:
+        """Return this model with close thresholds made one, where that makes its program smaller.
+
+        A program in C keeps each threshold once if many splits have it. Here all thresholds of a
+        column that lie in one bin, of at most 254 with as many rows in each, become one of them;
+        bins are as coarse as rows allow. Trees and their leaves stay what they are, and so do
+        constraints: predictions that never fall as a column rises still do not.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows to check by, best such as the model was not pruned with.
+        y : array-like or None
+            Their targets, or labels; None takes the model's own predictions, so that `tolerance`
+            is by how much they may change.
+        tolerance : float
+            By how much the score of these rows may fall: R squared, or D squared for other losses
+            than squared error. With 0 it must not fall.
+        sample_weight : array-like or None
+            Weights of these rows.
+        n_jobs : int or None
+            Threads; None takes every core.
+
+        Returns
+        -------
+        PrunedForest
+            This model itself if nothing can be saved within the tolerance. Else `report` has
+            "shared_thresholds": thresholds, bytes (as `format` counts them, else as
+            ``format="c-float32"``) and scores, before and after. All other figures, such as
+            `loss`, are those of before, and there is no `path`.
+        """
+        from forestprune.select.sharing import share_thresholds
+
+        return share_thresholds(
+            self, X, y, tolerance=tolerance, sample_weight=sample_weight, n_jobs=n_jobs
+        )
 
     def to_c(
         self,
