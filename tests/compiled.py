@@ -28,7 +28,7 @@ void run_{name}_{what}(const {number} *rows, long n_rows, {result} *out)
 class Compiled:
     """Some headers, whose functions take matrices. Each must have another name."""
 
-    def __init__(self, headers, flags=("-O1",)):
+    def __init__(self, headers, flags=("-O0",)):
         self.found = {}
         parts = []
         for header in headers:

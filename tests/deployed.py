@@ -1,6 +1,7 @@
 """Models of all libraries, small ones, that are to be deployed; and rows that tell them apart."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 from sklearn.ensemble import (
@@ -113,6 +114,7 @@ LIBRARIES = {
 }
 
 
+@cache
 def models_of(library):
     """Return the models of a library, each with the rows that it was fitted to."""
     with warnings.catch_warnings():

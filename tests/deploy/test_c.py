@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from strategies import forests, rows
+from strategies import forests, rows, symmetric_nodes
 
 import forestprune as fp
 from forestprune.deploy.c_header import to_c
@@ -87,7 +87,7 @@ def test_compiled_models_agree_with_native_ones(library):
 @given(
     st.lists(
         st.tuples(
-            forests(max_outputs=3),
+            forests(max_outputs=3) | forests(max_outputs=3, trees=symmetric_nodes),
             rows(),
             st.sampled_from(["tables", "branches"]),
             st.sampled_from(["float32", "float64"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,21 @@ class SplitTests:
     conditions: Conditions
     order: Preorder
     input_dtype: Precision
+
+    def of_levels(self, depths: NDArray[np.int64]) -> SplitTests:
+        """Return the first split of each level, given the depths of symmetric trees.
+
+        They are the first of each tree, as those on the left of one another come first.
+        """
+        order = self.order
+        depth = depths[order.trees]
+        starts = np.repeat(np.cumsum(order.sizes) - order.sizes, depth)
+        within = np.arange(starts.size) - np.repeat(np.cumsum(depth) - depth, depth)
+        nothing = np.empty(0, np.int64)
+        levels = replace(
+            order, sizes=depth, splits=order.splits[starts + within], left_splits=nothing
+        )
+        return replace(self, order=levels)
 
     @cached_property
     def feature(self) -> NDArray[np.int64]:

@@ -153,7 +153,7 @@ def _text(forest: Forest, functions: Functions, raw: str, table_bytes: int) -> s
 def _about(forest: Forest, functions: Functions, table_bytes: int, libm: bool) -> list[str]:
     """Return what whoever uses the header must know."""
     name, leaves, origin = functions.name, functions.leaves, forest.origin
-    trees, splits = forest.n_trees, functions.body.tests.order.splits.size
+    trees, splits = forest.n_trees, (forest.n_nodes - forest.n_trees) // 2
     source = "" if origin is None else f" of {quoted(origin.library)[1:-1]}'s "
     source += "" if origin is None else quoted(origin.model_class)[1:-1]
     lines = [

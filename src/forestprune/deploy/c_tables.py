@@ -12,9 +12,46 @@ from forestprune.deploy.c_conditions import SplitTests
 from forestprune.deploy.c_words import FLOATS, array, unsigned, width
 from forestprune.deploy.leaves import Leaves
 from forestprune.forest.forest import Forest
+from forestprune.forest.symmetric import is_symmetric
 
 WORTHWHILE = 16
 """Bytes that a further table must save, because looking things up in it takes some as well."""
+
+WALK = """\
+/* The leaf of a tree that a row reaches, counted from the tree's first; the tree has `splits`
+ * splits from `node` on: the root, then all on its left side, then all on its right side. On
+ * either there is one leaf more than splits. */
+static inline @INDEX @NAME_leaf(const @NUMBER *x, @INDEX node, @INDEX splits)
+{
+    @INDEX leaf = 0;
+    while (splits > 0) {
+        @INDEX split = @SPLIT, left = @NAME_left[node];
+        if (@CONDITION) {
+            splits = left;
+        } else {
+            splits -= left + 1;
+            leaf += left + 1;
+            node += left;
+        }
+        node++;
+    }
+    return leaf;
+}
+"""
+
+LEVELS = """\
+/* The leaf of a tree that a row reaches, counted from the tree's first; the tree asks the same in
+ * all nodes of a level: `splits` questions from `node` on. */
+static inline @INDEX @NAME_leaf(const @NUMBER *x, @INDEX node, @INDEX splits)
+{
+    @INDEX leaf = 0;
+    for (; splits > 0; splits--, node++) {
+        @INDEX split = @SPLIT;
+        leaf = 2 * leaf + !(@CONDITION);
+    }
+    return leaf;
+}
+"""
 
 
 @dataclass
@@ -29,12 +66,18 @@ class Tables:
     table_bytes: int = 0
 
     def __post_init__(self) -> None:
-        order = self.tests.order
-        self.index = "uint32_t" if order.leaves.size >= 2**16 else "uint_fast16_t"
-        if not order.trees.size:
+        self.index = "uint_fast16_t"
+        if not self.tests.order.trees.size:
             return
-        self._split_tables()
-        self._table(unsigned(int(order.left_splits.max(initial=0))), "left", order.left_splits)
+        self.symmetric = is_symmetric(self.forest)
+        if self.symmetric:
+            self.tests = self.tests.of_levels(self.forest.depths)
+        order = self.tests.order
+        largest = self._split_tables()
+        if max(largest, self.leaves.values.size) >= 2**16:
+            self.index = "uint32_t"
+        if not self.symmetric:
+            self._table(unsigned(int(order.left_splits.max())), "left", order.left_splits)
         self.same_size = bool((order.sizes == order.sizes[0]).all())
         if not self.same_size:
             self._table(unsigned(int(order.sizes.max())), "splits", order.sizes)
@@ -49,19 +92,23 @@ class Tables:
         """Return a loop that adds the leaves of some trees, as the statement `add` says."""
         n = self.name
         splits = str(self.tests.order.sizes[0]) if self.same_size else f"{n}_splits[tree]"
-        return (
-            f"{indent}for ({first}; tree < {last}; tree++) {{\n"
-            f"{indent}    {self.index} splits = {splits};\n"
-            f"{indent}    {self.index} leaf = node + tree + {n}_leaf(x, node, splits);\n"
-            f"{indent}    {add}\n"
-            f"{indent}    node += splits;\n"
-            f"{indent}}}\n"
-        )
+        # A tree has one leaf more than splits, and a symmetric one twice as many with each level.
+        before = "first" if self.symmetric else "node + tree"
+        lines = [
+            f"for ({first}; tree < {last}; tree++) {{",
+            f"    {self.index} splits = {splits};",
+            f"    {self.index} leaf = {before} + {n}_leaf(x, node, splits);",
+            f"    {add}",
+            "    node += splits;",
+            *([f"    first += ({self.index})1 << splits;"] if self.symmetric else []),
+            "}",
+        ]
+        return "".join(f"{indent}{line}\n" for line in lines)
 
     @property
     def locals(self) -> str:
         """The variables that :meth:`add_trees` needs, all zero."""
-        return f"    {self.index} node = 0, tree = 0;\n"
+        return f"    {self.index} node = 0, tree = 0{', first = 0' * self.symmetric};\n"
 
     def value(self, output: str | None) -> str:
         """Return what the leaf at hand adds to an output; None if it adds to one only."""
@@ -75,8 +122,11 @@ class Tables:
         self.parts.append(array(kind, f"{self.name}_{what}", numbers))
         self.table_bytes += numbers.size * width(kind)
 
-    def _split_tables(self) -> None:
-        """Choose how splits are kept: each by itself, or numbers of what several of them share."""
+    def _split_tables(self) -> int:
+        """Choose how splits are kept: each by itself, or numbers of what several of them share.
+
+        Returns the largest of the whole numbers that are to be held.
+        """
         tests = self.tests
         flags = [tests.missing_left, tests.zero, tests.by_set]
         mixed = [flag for flag in flags if flag.mixed]
@@ -111,17 +161,18 @@ class Tables:
             self._table(unsigned(distinct.size - 1), "test", which)
             self._table(s, "split", distinct["first"])
             self._table(kind, "number", distinct["second"])
-            return
-        self._table(s, "split", split)
+        else:
+            self._table(s, "split", split)
         if self.kept == "own":
             self._table(kind, "number", number)
         elif self.kept == "numbered":
             self._table(unsigned(numbers.size - 1), "which", which_number)
             self._table(kind, "number", numbers)
-        else:
+        elif self.kept == "within":
             self._table(unsigned(int(within.max())), "which", within)
             self._table(unsigned(int(starts.max())), "first", starts)
             self._table(kind, "number", pairs["second"])
+        return int(split.max())
 
     def _leaf_tables(self) -> None:
         values = self.leaves.values
@@ -152,28 +203,16 @@ class Tables:
             )
         }
         condition = tests.condition(self.feature, number, **flags)
-        return (
-            "/* The leaf of a tree that a row reaches, counted from the tree's first; the tree\n"
-            " * has `splits` splits from `node` on: the root, then all on its left side, then all\n"
-            " * on its right side. On either there is one leaf more than splits. */\n"
-            f"static inline {self.index} {n}_leaf(const {FLOATS[tests.dtype]} *x, "
-            f"{self.index} node, {self.index} splits)\n"
-            "{\n"
-            f"    {self.index} leaf = 0;\n"
-            "    while (splits > 0) {\n"
-            f"        {self.index} split = {split}, left = {n}_left[node];\n"
-            f"        if ({condition}) {{\n"
-            "            splits = left;\n"
-            "        } else {\n"
-            "            splits -= left + 1;\n"
-            "            leaf += left + 1;\n"
-            "            node += left;\n"
-            "        }\n"
-            "        node++;\n"
-            "    }\n"
-            "    return leaf;\n"
-            "}\n"
-        )
+        text = LEVELS if self.symmetric else WALK
+        for word, meant in (
+            ("INDEX", self.index),
+            ("NUMBER", FLOATS[self.tests.dtype]),
+            ("NAME", self.name),
+            ("SPLIT", split),
+            ("CONDITION", condition),
+        ):
+            text = text.replace(f"@{word}", meant)
+        return text
 
 
 def _distinct(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -81,7 +81,7 @@ def with_one_threshold_a_bin(forest: Forest, matrix: FloatMatrix, n_bins: int) -
 
 
 def _borders(column: NDArray[Any], n_bins: int) -> NDArray[np.float64]:
-    known = column[np.isfinite(column)].astype(np.float64)
+    known: NDArray[np.float64] = column[np.isfinite(column)].astype(np.float64)
     if not known.size:
         return known
     inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
