@@ -1,6 +1,7 @@
 """Models as C say what the models say: for every library, on and beside thresholds, compiled."""
 
 import pickle
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -21,6 +22,7 @@ from strategies import forests, rows, symmetric_nodes
 import forestprune as fp
 from forestprune.deploy.c_header import to_c
 from forestprune.deploy.c_words import comment, quoted
+from forestprune.deploy.compiler import object_bytes
 from forestprune.exceptions import OptionError
 from forestprune.forest import response
 
@@ -133,7 +135,9 @@ def test_bounds_of_the_error_are_kept_to_and_not_idle(dtype, leaves):
         allowed = 0.5 * 9 * widest / {"int8": 254, "int16": 65534}[leaves]
         assert header.error_bound <= 1.1 * allowed + (1e-3 if dtype == "float32" else 1e-9)
         assert error > 1e-3 * header.error_bound
-    assert f"{header.error_bound:.2e}"[:3] in header
+    # What the comment says is rounded, up.
+    (told,) = re.findall(r"differ from the model's by at most ([\d.e+-]+\d)", header)
+    assert header.error_bound <= float(told) <= 1.02 * header.error_bound
 
 
 @needs_gcc
@@ -301,6 +305,27 @@ def test_bytes_are_those_of_the_object_file(tmp_path):
             assert header.table_bytes <= rodata <= header.table_bytes + 10 * 31
             # Code for this processor is larger than for a Cortex-M, which it is counted for.
             assert abs(total - header.n_bytes) <= 350
+
+
+ARM = "arm-none-eabi-gcc"
+CORTEX_M = [["-mcpu=cortex-m0"], ["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]]
+
+
+@pytest.mark.skipif(shutil.which(ARM) is None, reason=f"needs {ARM}, which is not installed")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_microcontroller_needs_no_more_than_is_said(library):
+    if library != "sklearn":
+        pytest.importorskip(library)
+    for model, _ in models_of(library):
+        for dtype in ("float32", "float64"):
+            for leaves in (None, "int8"):
+                header = to_c(forest_of(model), dtype=dtype, leaves=leaves)
+                for processor in CORTEX_M:
+                    taken = object_bytes(header, "model", ARM, "-mthumb", *processor)
+                    assert header.table_bytes < taken <= header.n_bytes
+                    # Nor is far more said than needed.
+                    assert header.n_bytes - taken < 250
 
 
 def test_a_pruned_model_has_it_too_and_a_header_is_pickled():

@@ -226,6 +226,7 @@ class Size:
             "format",
             text="What {max_bytes} counts, if not the file: the model as ONNX, or as C on a "
             "microcontroller, in single precision, or with leaves of 16 or 8 bits besides",
+            unset="the file",
         ),
     ] = None
     max_depth: Annotated[int | None, option("max_depth")] = None

@@ -388,7 +388,7 @@ class PrunedForest:
         -------
         CHeader
             The text, a string that has attributes besides: `error_bound`, by how much raw sums of
-            any row differ from the model's at most; `table_bytes`, what its tables take, and
+            any row differ from `decision_function` at most; `table_bytes`, what its tables take;
             `n_bytes`, what it takes with its functions on a microcontroller (None for branches).
 
         Examples
