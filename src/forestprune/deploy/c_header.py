@@ -111,6 +111,7 @@ def _code_bytes(functions: Functions) -> int:
     link = "identity" if origin is None else origin.link
     parts = {
         "loop": 240 if functions.dtype == "float64" else 210,
+        "levels": -40 * (isinstance(functions.body, Tables) and functions.body.symmetric),
         "integers": 30 * (functions.leaves.step is not None),
         "missing": 110 * (not tests.is_plain),
         "link": 40 * (link != "identity"),

@@ -66,7 +66,7 @@ class Tables:
     table_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self.index = "uint_fast16_t"
+        self.index, self.symmetric = "uint_fast16_t", False
         if not self.tests.order.trees.size:
             return
         self.symmetric = is_symmetric(self.forest)
