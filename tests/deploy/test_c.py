@@ -120,6 +120,32 @@ def test_any_forest_agrees_with_what_the_package_predicts(cases):
         assert difference <= header.error_bound
 
 
+@needs_gcc
+@pytest.mark.filterwarnings("ignore")
+def test_categories_that_have_names_are_taken_as_codes_which_a_comment_explains():
+    pd, catboost = pytest.importorskip("pandas"), pytest.importorskip("catboost")
+    lightgbm = pytest.importorskip("lightgbm")
+    colours = np.array(["red", "blue", "*/", "green"])[X[:, 4].astype(int) % 4]
+    table = pd.DataFrame(X[:, :4], columns=list("abcd")).assign(colour=colours)
+    bright = Y + 2.0 * (colours == "blue") - (colours == "*/")
+    options = {"iterations": 6, "depth": 3, "one_hot_max_size": 9, "thread_count": 1}
+    model = catboost.CatBoostRegressor(verbose=0, allow_writing_files=False, **options)
+    marked = table.assign(colour=table["colour"].astype("category"))
+    gbm = lightgbm.LGBMRegressor(n_estimators=6, n_jobs=1, verbose=-1)
+    cases = [
+        (model.fit(table, bright, cat_features=["colour"]), table),
+        (gbm.fit(marked, bright), marked),
+    ]
+    headers = [to_c(forest_of(each), f"m{k}") for k, (each, _) in enumerate(cases)]
+    compiled = Compiled(headers)
+    for k, (each, rows_of) in enumerate(cases):
+        codes = forest_of(each).input.matrix(rows_of)
+        np.testing.assert_allclose(
+            compiled(f"m{k}", "predict", codes), each.predict(rows_of), rtol=1e-12
+        )
+        assert re.search(r"x\[4\]: 'colour', as codes: 0 is ", headers[k])
+
+
 @pytest.mark.parametrize("leaves", LEAVES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @needs_gcc

@@ -1,12 +1,17 @@
 """Models of ONNX and treelite say what the models say, on and beside thresholds."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from deployed import LIBRARIES, X, Y, forest_of, models_of, probes
+from effort import examples
 from hand_made import built, leaf, split
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
+from strategies import forests, rows
 
 import forestprune as fp
 from forestprune.deploy.onnx_model import to_onnx
@@ -21,16 +26,16 @@ def cases(library):
         pytest.importorskip(library)
     for model, fitted_to in models_of(library):
         whole = forest_of(model)
-        given = probes(whole, fitted_to)
-        matrix = whole.input.matrix(given)
+        probed = probes(whole, fitted_to)
+        matrix = whole.input.matrix(probed)
         # Where numbers are names of categories, their codes are taken.
-        rows = matrix if whole.input.numbers == "values" else given.astype(whole.input.dtype)
+        taken = matrix if whole.input.numbers == "values" else probed.astype(whole.input.dtype)
         for forest in (whole, whole.truncate(0)):
-            raw = forest.predict(given)
+            raw = forest.predict(probed)
             if forest.origin.classes:
-                yield forest, rows, response.probabilities(forest.origin, raw), model, given
+                yield forest, taken, response.probabilities(forest.origin, raw), model, probed
             else:
-                yield forest, rows, response.predicted(forest.origin, raw), model, given
+                yield forest, taken, response.predicted(forest.origin, raw), model, probed
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -38,16 +43,16 @@ def cases(library):
 def test_onnx_says_the_same(library):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
-    for forest, rows, expected, model, given in cases(library):
+    for forest, taken, expected, model, probed in cases(library):
         session = runtime.InferenceSession(to_onnx(forest).SerializeToString())
-        found = session.run(None, {"X": rows})
-        shape = (len(rows), expected.size // len(rows))
+        found = session.run(None, {"X": taken})
+        shape = (len(taken), expected.size // len(taken))
         np.testing.assert_allclose(found[-1], expected.reshape(shape), rtol=1e-5, atol=1e-6)
         if forest.origin.classes and forest.n_trees and forest.max_depth:
             best = np.sort(expected, axis=1)
             clear = best[:, -1] - best[:, -2] > 1e-5
             assert clear.any()
-            labels = np.asarray(model.predict(given)).ravel()
+            labels = np.asarray(model.predict(probed)).ravel()
             assert (found[0] == labels)[clear].all()
 
 
@@ -56,13 +61,13 @@ def test_onnx_says_the_same(library):
 def test_treelite_says_the_same(library):
     treelite = pytest.importorskip("treelite")
     refused = 0
-    for forest, rows, expected, _, _ in cases(library):
+    for forest, taken, expected, _, _ in cases(library):
         if forest.input.zero_is_missing or forest.input.missing_number is not None:
             with pytest.raises(UnsupportedModelError, match="as missing, but in treelite only NaN"):
                 to_treelite(forest)
             refused += 1
             continue
-        found = treelite.gtil.predict(to_treelite(forest), rows).reshape(len(rows), -1)
+        found = treelite.gtil.predict(to_treelite(forest), taken).reshape(len(taken), -1)
         if forest.origin.classes and forest.n_outputs == 1:
             expected = expected[:, 1:]
         expected = expected.reshape(found.shape)
@@ -71,6 +76,29 @@ def test_treelite_says_the_same(library):
         digits = 1e-5 if single else 1e-13
         np.testing.assert_allclose(found, expected, rtol=digits, atol=digits)
     assert refused == {"xgboost": 2, "lightgbm": 2}.get(library, 0)
+
+
+@settings(max_examples=examples(60))
+@given(
+    forests(max_outputs=3),
+    rows(),
+    st.sampled_from([{}, {"zero_is_missing": (0,)}, {"missing_number": 0.5}]),
+)
+def test_any_forest_says_the_same(drawn, given_rows, missing):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    treelite = pytest.importorskip("treelite")
+    forest = replace(drawn[1], input=replace(drawn[1].input, **missing))
+    with np.errstate(over="ignore"):
+        taken = given_rows.astype(forest.input.dtype)
+    raw = forest.predict_matrix(forest.input.matrix(taken))
+    session = runtime.InferenceSession(to_onnx(forest).SerializeToString())
+    (found,) = session.run(None, {"X": taken})
+    scale = 1.0 + np.abs(forest.base).max() + np.abs(forest.scaled_value).sum()
+    np.testing.assert_allclose(found, raw, atol=1e-6 * scale)
+    if not missing:
+        found = treelite.gtil.predict(to_treelite(forest), taken)
+        np.testing.assert_allclose(found.reshape(raw.shape), raw, atol=1e-6 * scale)
 
 
 @pytest.mark.parametrize("labels", [[3, 7], [1.0, 2.0], [False, True], ["no", "ja"], [2, 5, 9]])
