@@ -48,8 +48,6 @@ class Branches:
             self.table_bytes += distinct.size * width(table)
         self._write(texts)
 
-    locals = ""
-
     def calls(self) -> list[str]:
         """Return the call of each tree's function."""
         return [f"{self.name}_tree_{tree}(x)" for tree in self.tests.order.trees]

@@ -11,13 +11,13 @@ from forestprune.deploy.optional import require
 from forestprune.exceptions import UnsupportedModelError
 from forestprune.forest.forest import Forest
 
-_AFTER = {
+_OF_NUMBERS = {
     "identity": "identity",
     "log": "exponential",
     "logit": "sigmoid",
     "signed_sqrt": "signed_square",
 }
-_AFTER_SEVERAL = {
+_OF_CLASSES = {
     "identity": "identity_multiclass",
     "softmax": "softmax",
     "logit": "multiclass_ova",
@@ -29,52 +29,65 @@ def to_treelite(forest: Forest) -> Any:
     build = require("treelite.model_builder", "Writing a model as treelite's")
     _require_sound(forest)
     forest = forest.compact()
-    origin, precision = forest.origin, forest.input.dtype
-    classes = () if origin is None else origin.classes
-    link = "identity" if origin is None or origin.response == "raw" else origin.link
-    if classes and origin is not None:
-        link = origin.link
-    several, joint = forest.n_outputs > 1, not forest.tree_output.size
-    by_class = several and bool(classes)
-    n_trees = max(1, forest.n_trees)  # if there is none, one of a single leaf that adds nothing
-    if not forest.n_trees:
-        output = [-1 if several else 0] * n_trees
-    else:
-        output = ([-1 if several else 0] * n_trees) if joint else forest.tree_output.tolist()
-    shape = forest.n_outputs if several and (joint or not forest.n_trees) else 1
-    names = _AFTER_SEVERAL if by_class else _AFTER
-    if link not in names:
-        raise UnsupportedModelError(
-            f"treelite has no models of {forest.n_outputs} outputs with the link {link!r}. Use "
-            "to_onnx() or to_c()."
-        )
-    factor = 1.0 if origin is None else origin.objective_params.get("sigmoid", 1.0)
-    after = {"sigmoid_alpha": factor} if link == "logit" else {}
     builder = build.ModelBuilder(
-        threshold_type=precision,
-        leaf_output_type=precision,
-        metadata=build.Metadata(
-            num_feature=forest.n_features,
-            task_type="kMultiClf" if by_class else "kBinaryClf" if classes else "kRegressor",
-            average_tree_output=False,
-            num_target=1 if by_class else forest.n_outputs,
-            num_class=[forest.n_outputs] if by_class else [1] * forest.n_outputs,
-            leaf_vector_shape=(1, shape) if by_class else (shape, 1),
-        ),
-        tree_annotation=build.TreeAnnotation(
-            num_tree=n_trees,
-            target_id=[0] * n_trees if by_class or not several else output,
-            class_id=output if by_class else [0] * n_trees,
-        ),
-        postprocessor=build.PostProcessorFunc(name=names[link], **after),
+        threshold_type=forest.input.dtype,
+        leaf_output_type=forest.input.dtype,
+        **_outputs(build, forest),
+        postprocessor=build.PostProcessorFunc(**_link(forest)),
         base_scores=forest.base.tolist(),
     )
     if not forest.n_trees:
-        _one_leaf(builder, shape)
-    conditions = Conditions.of(forest, precision)
+        _one_leaf(builder, forest.n_outputs)
+    conditions = Conditions.of(forest, forest.input.dtype)
     for tree in range(forest.n_trees):
         _add_tree(builder, forest, conditions, tree)
     return builder.commit()
+
+
+def _outputs(build: Any, forest: Forest) -> dict[str, Any]:
+    """Return what the model predicts, and which of its outputs each tree adds to."""
+    outputs = forest.n_outputs
+    classes = forest.origin is not None and bool(forest.origin.classes)
+    # Outputs are classes, or targets of one number each; -1 stands for all of them.
+    as_classes = classes and outputs > 1
+    n_trees = max(1, forest.n_trees)  # if there is none, one of a single leaf that adds nothing
+    each, width = [0] * n_trees, 1
+    if forest.tree_output.size:
+        each = forest.tree_output.tolist()
+    elif outputs > 1:
+        each, width = [-1] * n_trees, outputs
+    none = [0] * n_trees
+    return {
+        "metadata": build.Metadata(
+            num_feature=forest.n_features,
+            task_type="kMultiClf" if as_classes else "kBinaryClf" if classes else "kRegressor",
+            average_tree_output=False,
+            num_target=1 if as_classes else outputs,
+            num_class=[outputs] if as_classes else [1] * outputs,
+            leaf_vector_shape=(1, width) if as_classes else (width, 1),
+        ),
+        "tree_annotation": build.TreeAnnotation(
+            num_tree=n_trees,
+            target_id=none if as_classes else each,
+            class_id=each if as_classes else none,
+        ),
+    }
+
+
+def _link(forest: Forest) -> dict[str, Any]:
+    """Return what treelite calls the function that predictions go through, and its parameters."""
+    origin = forest.origin
+    if origin is None or (origin.response == "raw" and not origin.classes):
+        return {"name": "identity"}
+    names = _OF_CLASSES if origin.classes and forest.n_outputs > 1 else _OF_NUMBERS
+    if origin.link not in names:
+        raise UnsupportedModelError(
+            f"treelite has no models of {forest.n_outputs} outputs with the link {origin.link!r}. "
+            "Use to_onnx() or to_c()."
+        )
+    factor = origin.objective_params.get("sigmoid", 1.0)
+    options = {"sigmoid_alpha": factor} if origin.link == "logit" else {}
+    return {"name": names[origin.link], **options}
 
 
 def _require_sound(forest: Forest) -> None:
