@@ -14,6 +14,7 @@ CONTENTS = {
     "Tasks": [
         "/docs/shrink-a-forest",
         "/docs/classifiers",
+        "/docs/deploy",
         "/docs/flash-budget",
         "/docs/read-a-model",
         "/docs/xgboost-in-production",
@@ -38,6 +39,7 @@ CONTENTS = {
         "/benchmarks/results/constraints",
         "/benchmarks/results/symmetric",
         "/benchmarks/results/tolerance",
+        "/benchmarks/results/deployment",
         "/benchmarks/results/paper/README",
     ],
 }

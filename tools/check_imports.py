@@ -18,7 +18,7 @@ LAYERS = [
     ("system", "options"),
     ("kernels",),
     ("forest",),
-    ("interop", "text", "rows", "loss", "blocks"),
+    ("interop", "text", "rows", "loss", "blocks", "deploy"),
     ("solve",),
     ("polishing",),
     ("select",),

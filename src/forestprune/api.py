@@ -97,7 +97,9 @@ def prune(
     format : str or None
         The ending of the file that `max_bytes` counts: "json", "ubj" (XGBoost), "txt" (LightGBM),
         "cbm", "json" (CatBoost), "skops" (scikit-learn), "joblib", "pkl" (any), "npz" (a Forest).
-        None takes that of the file which `model` names, else joblib.
+        Or what the model is deployed as: "onnx"; "c", :meth:`PrunedForest.to_c` on a
+        microcontroller, "c-float32", "c-int16" and "c-int8" (single precision, the latter with
+        leaves of 16 or 8 bits). None takes that of the file which `model` names, else joblib.
     max_depth : int or None
         No tree may be deeper. Can be combined with all the others.
     tolerance : float or None

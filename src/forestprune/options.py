@@ -35,7 +35,11 @@ NamedWeighting = Literal["node", "depth"]
 Weighting: TypeAlias = "NamedWeighting | ArrayLike"
 LocalSearch = Literal["random", "correlated"]
 SubsetSolver = Literal["heuristic", "scip", "gurobi"]
-Format = Literal["joblib", "pkl", "pickle", "skops", "json", "ubj", "txt", "cbm", "npz"]
+Deployed = Literal["onnx", "c", "c-float32", "c-int16", "c-int8"]
+Format = Literal["joblib", "pkl", "pickle", "skops", "json", "ubj", "txt", "cbm", "npz", Deployed]
+
+DEPLOYED: tuple[str, ...] = get_args(Deployed)
+"""Formats that are no files of a library, but what a model is deployed as."""
 
 SHRINKAGES = (100.0, 10.0, 1000.0)
 """What shrinkage is chosen from; the first where there is nothing to choose by."""
@@ -132,7 +136,9 @@ class Size:
             "Format of the file that {max_bytes} counts, by its ending.",
             'Any that the model can be written in: "json", "ubj" (XGBoost), "txt" (LightGBM), '
             '"cbm", "json" (CatBoost), "skops" (scikit-learn), "joblib", "pkl" (any), "npz" (a '
-            "``Forest``).",
+            '``Forest``), or what it is deployed as: "onnx"; "c", the program in C on a '
+            'microcontroller, "c-float32", with numbers in single precision, "c-int16" and '
+            '"c-int8", with leaves of 16 or 8 bits besides.',
             unset="that of the file which the model was read from, else joblib",
             group=SIZE,
         ),

@@ -161,8 +161,7 @@ def test_options_are_named_as_on_the_command_line(said, expected):
 
 def test_every_option_of_the_table_has_a_flag():
     given = {each.name for group in (Size, How) for each in fields(group)}
-    # The ending of --out says the format.
-    assert given == set(TABLE) - {"random_state", "format"}
+    assert given == set(TABLE) - {"random_state"}
     text = " ".join(call("prune", "--help").stdout.replace("│", " ").split())
     for name in TABLE:
         assert f"{spelled(name)} " in text

@@ -5,12 +5,8 @@ import runpy
 import shutil
 import sys
 
-import numpy as np
 import pytest
 from pages import ROOT
-from sklearn.ensemble import GradientBoostingRegressor
-
-import forestprune as fp
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
@@ -53,42 +49,27 @@ def test_shrink_a_forest(run):
 
 def test_flash_budget(run, tmp_path):
     output = run("flash_budget.py", "--bytes", "1000", "--trees", "30", "--out", "wine.h")
-    small = numbers(output, "tables in C, bytes")[1]
+    small = numbers(output, "C program, bytes at most")[1]
     assert 500 < small <= 1000
-    assert output.startswith("Budget: 1,000 bytes of tables")
+    assert output.startswith("Budget: 1,000 bytes of flash")
     assert f"\n{small:,.0f} of 1,000 bytes are used: " in output
     assert len({len(line) for line in table(output)}) == 1
-    assert "forest_predict" in (tmp_path / "wine.h").read_text()
+    assert "wine_predict" in (tmp_path / "wine.h").read_text()
     if shutil.which("cc") is None:
         assert "NOT verified" in output
     else:
-        n_bytes, error = re.search(r"Compiled: ([\d,]+) bytes .* within (\S+) of", output).groups()
-        assert float(n_bytes.replace(",", "")) == numbers(output, "tables in C, bytes")[1]
-        assert float(error) < 1e-5
+        error, promised = re.search(r"within (\S+) of the model's; .* (\S+)\.\n", output).groups()
+        assert float(error) <= float(promised) < 1e-3
 
 
 def test_flash_budget_without_a_compiler(run, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert "NOT verified" in run("flash_budget.py", "--bytes", "200", "--trees", "5")
+    assert "NOT verified" in run("flash_budget.py", "--bytes", "400", "--trees", "5")
 
 
 def test_flash_budget_says_what_the_least_is(run):
-    with pytest.raises(SystemExit, match=r"^--bytes must be at least 30\b.*; got 29\.$"):
-        run("flash_budget.py", "--bytes", "29")
-    assert numbers(run("flash_budget.py", "--bytes", "30"), "tables in C, bytes")[1] == 30
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_c_sends_rows_that_stand_at_thresholds_where_the_model_does():
-    example = runpy.run_path(str(ROOT / "examples" / "flash_budget.py"))
-    rng = np.random.default_rng(0)
-    X = rng.random((300, 3)).astype(np.float32)
-    y = 10.0 * X[:, 0] + X[:, 1]
-    forest = fp.Forest.from_model(GradientBoostingRegressor(n_estimators=10).fit(X, y))
-    at = forest.threshold[forest.left >= 0].astype(np.float32)
-    rows = np.repeat(np.concatenate([at, np.nextafter(at, np.float32(9))])[:, np.newaxis], 3, 1)
-    predictions, _ = example["compiled_predictions"](example["to_c"](forest, ["a", "b", "c"]), rows)
-    np.testing.assert_allclose(predictions, forest.predict(rows), atol=1e-5)
+    with pytest.raises(SystemExit, match=r"max_bytes=100\. The smallest .* takes \d+ bytes"):
+        run("flash_budget.py", "--bytes", "100", "--trees", "5")
 
 
 def test_xgboost_in_production(run):

@@ -357,3 +357,18 @@ def test_a_chain_a_thousand_deep():
     expected = np.append(np.arange(1, 2 * depth, 2), 2 * depth)
     np.testing.assert_array_equal(forest.predict(X), expected)
     np.testing.assert_array_equal(forest.truncate(500).predict(X)[:500], expected[:500])
+
+
+@given(forests(max_trees=4))
+def test_thresholds_and_features_are_counted(drawn):
+    roots, forest = drawn
+    found = set()
+    todo = [*roots]
+    while todo:
+        node = todo.pop()
+        if not node.is_leaf:
+            asked = node.threshold if node.categories is None else frozenset(node.categories)
+            found.add((node.feature, asked))
+            todo += [node.left, node.right]
+    assert forest.n_thresholds == len(found)
+    assert forest.n_features_used == len({feature for feature, _ in found})

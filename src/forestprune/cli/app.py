@@ -11,6 +11,7 @@ from forestprune._version import __version__
 from forestprune.cli.bench import bench
 from forestprune.cli.demo import demo
 from forestprune.cli.errors import INTERRUPTED, WRONG_CALL, say
+from forestprune.cli.export import export
 from forestprune.cli.inspect import inspect
 from forestprune.cli.parameters import flat
 from forestprune.cli.path import path
@@ -105,6 +106,12 @@ _add(
     polish,
     "small.json rows.csv --target price --out polished.json",
     "small.json rows.csv --target price --holdout 0 --out better.json --report better.html",
+)
+_add(
+    export,
+    "small.json --to c --out small.h",
+    "small.json --to c --name price --dtype float32 --leaves int8 --out price.h",
+    "small.json --to onnx --out small.onnx",
 )
 _add(
     path,

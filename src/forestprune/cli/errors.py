@@ -22,11 +22,13 @@ _MEANT_FOR_USERS = (ValueError, TypeError, ImportError)
 _SPELLED = {
     "n_jobs": "--jobs",
     "random_state": "--seed",
-    "format": "--out",
     "sample_weight": "--weight",
     "held_out": "--holdout",
     "ignored": "--ignore",
     "decimal": "--decimal",
+    "name": "--name",
+    "dtype": "--dtype",
+    "leaves": "--leaves",
 }
 """Options of the package that have another name here, or belong to no table."""
 

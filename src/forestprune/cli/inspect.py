@@ -89,7 +89,6 @@ def _describe(path: Path, source: "Source") -> dict[str, Any]:
         "bytes": path.stat().st_size,
         "new_splits": count_new_splits(forest),
         "features": forest.n_features,
-        "features_used": len({*forest.feature.tolist()} - {-1}),
         "depths": depth_histogram(forest),
     }
 
@@ -124,6 +123,7 @@ def _table(document: dict[str, Any], constraints: str) -> "Table":
         "trees": f"{document['trees']:,}",
         "nodes": f"{document['nodes']:,}",
         "deepest tree": f"{document['max_depth']:,}",
+        "different thresholds": f"{document['thresholds']:,}",
         "new splits": _new_splits(document),
         "file, bytes": f"{document['bytes']:,}",
         "features used": f"{document['features_used']:,} of {document['features']:,}",

@@ -18,6 +18,7 @@ from forestprune.cli.output import Output
 from forestprune.exceptions import OptionError, OptionText
 from forestprune.options import (
     TABLE,
+    Deployed,
     Joint,
     LocalSearch,
     NamedWeighting,
@@ -219,6 +220,15 @@ class Size:
     max_nodes: Annotated[int | None, option("max_nodes")] = None
     max_trees: Annotated[int | None, option("max_trees")] = None
     max_bytes: Annotated[int | None, option("max_bytes")] = None
+    format: Annotated[
+        Deployed | None,
+        option(
+            "format",
+            text="What {max_bytes} counts, if not the file: the model as ONNX, or as C on a "
+            "microcontroller, in single precision, or with leaves of 16 or 8 bits besides",
+            unset="the file",
+        ),
+    ] = None
     max_depth: Annotated[int | None, option("max_depth")] = None
     alpha: Annotated[float | None, option("alpha")] = None
     tolerance: Annotated[float | None, option("tolerance")] = None
@@ -244,6 +254,8 @@ class Size:
         for name in ("alpha", "tolerance"):
             if not math.isfinite(asked.get(name, 0.0)):
                 raise WrongCallError(f"{spelled(name)} must be finite, got {asked[name]}.")
+        if self.format is not None and self.max_bytes is None:
+            raise WrongCallError("--format says what --max-bytes counts: give that too.")
         free = {"alpha", "max_depth"} | ({"max_trees"} if options.polish == "subset" else set())
         others = [name for name in asked if name not in free]
         if self.alpha is not None and others:

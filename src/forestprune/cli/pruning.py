@@ -61,6 +61,7 @@ def make_small(
     from forestprune.cli import models, summary, work
     from forestprune.cli.report_page import check_report, write_report
     from forestprune.select.figures import column_name
+    from forestprune.select.path import PruningPath
 
     if out is not None:
         models.check_new_file(out, force=force)
@@ -72,7 +73,8 @@ def make_small(
     if out is not None:
         models.check_ending(out, source)
     # Without a file of its own, a small model would go to one like that of the large one.
-    source = replace(source, ending=(files.model if out is None else out).suffix.lower())
+    ending = (files.model if out is None else out).suffix.lower()
+    source = replace(source, ending=ending if size.format is None else f".{size.format}")
     task = work.prepare(source, files, asked.data, asked.division)
     choosing = f"choosing by {options.scoring} on" if options.scoring else "choosing by"
     doing = "pruning" if asked.prunes else "choosing splits"
@@ -82,6 +84,10 @@ def make_small(
         path, place = _chosen(task, asked, whole=page is not None)
     else:
         path, place = _polished(task, options)
+    counted = {}
+    if size.format is not None:
+        counted = {"counted": {"format": size.format, "bytes": path[place].n_bytes}}
+        path = PruningPath(replace(path.source, ending=ending), path.points, path.validation)
     small = path[place]
     if out is not None:
         models.write_small(small, out, force=force)
@@ -91,6 +97,7 @@ def make_small(
         **({} if out is None else {"out": str(out)}),
         **summary.describe(task, path, place, options),
         "asked": size.asked(),
+        **counted,
     }
     document["full"]["bytes"] = files.model.stat().st_size
     document["small"]["bytes"] = small.n_bytes if out is None else out.stat().st_size

@@ -36,7 +36,13 @@ _MUCH_LESS = 0.5
 
 def size_of(forest: "Forest") -> dict[str, Any]:
     """Return how large a forest is."""
-    return {"trees": forest.n_trees, "nodes": forest.n_nodes, "max_depth": forest.max_depth}
+    return {
+        "trees": forest.n_trees,
+        "nodes": forest.n_nodes,
+        "max_depth": forest.max_depth,
+        "features_used": forest.n_features_used,
+        "thresholds": forest.n_thresholds,
+    }
 
 
 def count_new_splits(forest: "Forest") -> int | None:
@@ -261,14 +267,23 @@ def table(document: dict[str, Any]) -> "Table":
     def cells(key: str, spelled: Callable[[Any], str]) -> list[str]:
         return [spelled(each[key]) if key in each else "" for each in models.values()]
 
-    names = {"max_depth": "deepest tree", "bytes": "file, bytes"}
+    names = {
+        "max_depth": "deepest tree",
+        "features_used": "features used",
+        "thresholds": "different thresholds",
+        "bytes": "file, bytes",
+    }
     endings = {Path(document[key]).suffix.lower() for key in ("model", "out") if key in document}
-    sizes = ("trees", "nodes", "max_depth", "bytes")
+    sizes = ("trees", "nodes", "max_depth", "features_used", "thresholds", "bytes")
     for key in sizes:
         name, ratio = names.get(key, key), f"{full[key] / small[key]:,.1f}" if small[key] else ""
         if key == "bytes" and len(endings) > 1:
             name, ratio = f"{name} (other formats)", ""
         result.add_row(name, *cells(key, "{:,}".format), ratio)
+    if "counted" in document:
+        counted = document["counted"]
+        empty = [""] * (len(models) - 1)
+        result.add_row(f"as {counted['format']}, bytes", *empty, f"{counted['bytes']:,}", "")
     if "new_splits" in small:
         for key, name in zip(_SPLITS, ("splits", "of these new"), strict=True):
             result.add_row(name, *cells(key, "{:,}".format))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from forestprune import kernels
 from forestprune.exceptions import InvalidForestError, UnsupportedModelError
 from forestprune.forest import cutting, registry
+from forestprune.forest.category_sets import sets_of_nodes
 from forestprune.forest.checks import check_forest, frozen_array, seal
 from forestprune.forest.inputs import InputSpec
 from forestprune.forest.origin import Origin, origin_from_metadata
@@ -261,6 +262,29 @@ class Forest(Shape):
         """What columns are called where they are shown; x0, x1 and so on if nobody named them."""
         names = self.input.feature_names or self.input.display_names
         return names or tuple(f"x{column}" for column in range(self.n_features))
+
+    @property
+    def n_features_used(self) -> int:
+        """Number of columns that some split asks about."""
+        return int(np.unique(self.feature[self.left >= 0]).size)
+
+    @cached_property
+    def n_thresholds(self) -> int:
+        """Number of different thresholds, or sets of categories, each of one column.
+
+        What is deployed keeps each of them once, or can: see :meth:`PrunedForest.to_c`.
+        """
+        splits = np.flatnonzero(self.left >= 0)
+        if not self.category_set.size:
+            pairs = np.column_stack([self.feature[splits], self.threshold[splits]])
+            return len(np.unique(pairs, axis=0))
+        sets = sets_of_nodes(self, slice(0, self.n_nodes))
+        return len(
+            {
+                (self.feature[node], sets[node].tobytes() if node in sets else self.threshold[node])
+                for node in splits.tolist()
+            }
+        )
 
     @property
     def scaled_value(self) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from forestprune.forest.forest import Forest
 from forestprune.forest.symmetric import within_levels
 from forestprune.interop.model_files import PICKLES
 from forestprune.interop.sklearn_pipeline import with_step_names
-from forestprune.options import require_choice
+from forestprune.options import DEPLOYED, require_choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +102,12 @@ class Source:
         if format is None:
             return self
         require_choice("format", format)
-        if f".{format}" not in self.endings:
+        if format not in DEPLOYED and f".{format}" not in self.endings:
             origin = self.forest.origin
             kind = "Forest" if origin is None else origin.model_class
             kind = kind if self.pipeline is None else f"Pipeline with a {kind}"
-            listed = " or ".join(repr(ending[1:]) for ending in self.endings)
+            known = [*(ending[1:] for ending in self.endings), *DEPLOYED]
+            listed = " or ".join(map(repr, known))
             raise OptionError(f"{{format}} of a {kind} must be {listed}, got {format!r}.")
         return replace(self, ending=f".{format}")
 

@@ -43,6 +43,8 @@ def html_table(small: "PrunedForest") -> str:
         ("trees", f"{full.n_trees:,}", f"{small.n_trees:,}", _share(small.n_trees, full.n_trees)),
         ("nodes", f"{full.n_nodes:,}", f"{small.n_nodes:,}", _share(small.n_nodes, full.n_nodes)),
         ("deepest tree", f"{full.max_depth:,}", f"{small.max_depth:,}", ""),
+        ("features used", "", f"{small.forest.n_features_used:,}", ""),
+        ("different thresholds", "", f"{small.forest.n_thresholds:,}", ""),
     ]
     if small.n_new_splits:
         lines.append(("new splits", "", f"{small.n_new_splits:,} of {small.n_splits:,}", ""))

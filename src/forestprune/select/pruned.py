@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from forestprune.deploy.sizes import deployed_bytes
 from forestprune.forest import registry, response
 from forestprune.forest.build import average_of_leaves
 from forestprune.forest.classes import labels_of
@@ -22,11 +24,15 @@ from forestprune.forest.forest import Forest
 from forestprune.forest.new_splits import new_splits
 from forestprune.forest.symmetric import with_levels_first
 from forestprune.interop.source import Source
+from forestprune.options import DEPLOYED
 from forestprune.select.notebook import html_table, new_splits_words, score_words
 from forestprune.select.validation import ValidationScore
 from forestprune.solve.point import Point, kept_leaves, kept_mask
 
 if TYPE_CHECKING:
+    from forestprune.deploy.c_header import CHeader, Layout
+    from forestprune.deploy.conditions import Precision
+    from forestprune.deploy.leaves import LeafType
     from forestprune.select.path import PruningPath
 
 
@@ -154,10 +160,11 @@ class PrunedForest:
 
         In another format if `ending` says so: that which the option `format` names, or that of the
         file which the model was read from. For a forest that did not come from a model, that of
-        `small.forest.save(file)`.
+        `small.forest.save(file)`. If it is what the model is deployed as, the bytes of
+        :meth:`to_onnx` when it is written, or those that :meth:`to_c` says it takes on a
+        microcontroller.
         """
-        is_forest = self.forest.origin is None or self.ending == ".npz"
-        return file_size(self.forest if is_forest else self.to_native(), self.ending)
+        return model_size(self.forest, self.ending, self.to_native)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Return what ``to_native().predict(X)`` returns: labels, or values through the link.
@@ -291,6 +298,158 @@ class PrunedForest:
 
         return to_formula(self.forest, digits=digits, output=output)
 
+    def share_thresholds(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        tolerance: float = 0.0,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> PrunedForest:
+        """Return this model with close thresholds made one, where that makes its program smaller.
+
+        A program in C keeps each threshold once if many splits have it. Here all thresholds of a
+        column that lie in one bin, of at most 254 with as many rows in each, become one of them;
+        bins are as coarse as rows allow. Trees and their leaves stay what they are, and so do
+        constraints: predictions that never fall as a column rises still do not.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows to check by, best such as the model was not pruned with.
+        y : array-like or None
+            Their targets, or labels; None takes the model's own predictions, so that `tolerance`
+            is by how much they may change.
+        tolerance : float
+            By how much the score of these rows may fall: R squared, or D squared for other losses
+            than squared error. With 0 it must not fall.
+        sample_weight : array-like or None
+            Weights of these rows.
+        n_jobs : int or None
+            Threads; None takes every core.
+
+        Returns
+        -------
+        PrunedForest
+            This model itself if nothing can be saved within the tolerance. Else `report` has
+            "shared_thresholds": thresholds, bytes (as `format` counts them, else as
+            ``format="c-float32"``) and scores, before and after. All other figures, such as
+            `loss`, are those of before, and there is no `path`.
+        """
+        from forestprune.select.sharing import share_thresholds
+
+        return share_thresholds(
+            self, X, y, tolerance=tolerance, sample_weight=sample_weight, n_jobs=n_jobs
+        )
+
+    def to_c(
+        self,
+        name: str = "model",
+        *,
+        dtype: Precision = "float64",
+        layout: Layout = "tables",
+        leaves: LeafType | None = None,
+    ) -> CHeader:
+        """Return the model as one header in C99 that needs no library.
+
+        It has these functions, their names beginning with `name`; with ``dtype="float32"`` all
+        numbers are ``float`` in place of ``double``:
+
+        - ``double model_predict(const double *x)``, what `predict` says; of several outputs
+          ``void model_predict(const double *x, double *y)``
+        - of classifiers ``void model_predict_proba(const double *x, double *p)``, the probabilities
+          in the order of `classes_`, and ``int model_predict(const double *x)``, the number of the
+          most probable class in `classes_`
+        - ``double model_raw(const double *x)``, what `decision_function` says; of several outputs
+          ``void model_raw(const double *x, double *y)``. It needs no libm; define
+          ``model_NO_LIBM`` before the header is included, and nothing in it does.
+
+        Rows go exactly where they go in the model: numbers are compared in its precision, NaN and
+        whatever else is missing takes its direction. Categories are given as codes, which a
+        comment explains; ``small.forest.input.matrix(X)`` has rows like that. Of a pipeline it is
+        the last step: `x` is what the other steps make of a row.
+
+        Parameters
+        ----------
+        name : str
+            What functions and tables are called.
+        dtype : {"float64", "float32"}
+            Type of rows and sums. Models of scikit-learn's trees, XGBoost and CatBoost compare in
+            single precision anyway.
+        layout : {"tables", "branches"}
+            Tables that a loop walks through, of the smallest types that hold them; or a function
+            of nested conditions for each tree, which is code, several times as large.
+        leaves : {"float64", "float32", "int16", "int8"} or None
+            As what the values of leaves are kept; None takes `dtype`. Integers are in steps of a
+            share of the range of the largest tree.
+
+        Returns
+        -------
+        CHeader
+            The text, a string that has attributes besides: `error_bound`, by how much raw sums of
+            any row differ from `decision_function` at most; `table_bytes`, what its tables take;
+            `n_bytes`, what it takes with its functions on a microcontroller (None for branches).
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import GradientBoostingRegressor
+        >>> import forestprune as fp
+        >>> wine = fp.load_wine_quality()
+        >>> model = GradientBoostingRegressor(n_estimators=50, random_state=0)
+        >>> small = fp.prune(model.fit(wine.data, wine.target), wine.data, wine.target, max_nodes=9)
+        >>> header = small.to_c("wine", dtype="float32", leaves="int16")
+        >>> header.table_bytes
+        26
+        >>> header.error_bound < 1e-4
+        True
+        """
+        from forestprune.deploy.c_header import to_c
+
+        return to_c(self.forest, name, dtype=dtype, layout=layout, leaves=leaves)
+
+    def to_onnx(self) -> Any:
+        """Return the model as one of ONNX, an ``onnx.ModelProto``, for services and browsers.
+
+        Its input ``X`` has a column for each feature: float32 if the model compares in single
+        precision, as scikit-learn's trees, XGBoost and CatBoost do, float64 otherwise. Rows go
+        where they go in the model; missing values are NaN, and categories are codes, as
+        :meth:`to_c` takes them. Its outputs are float32: ``prediction`` of shape (m, n_outputs), or
+        of classifiers ``label`` and ``probabilities``. Of a pipeline it is the last step.
+
+        All models go the same way, not through a converter of their library. Needs onnx:
+        ``pip install forestprune[onnx]``.
+
+        Examples
+        --------
+        To write and to run it::
+
+            Path("small.onnx").write_bytes(small.to_onnx().SerializeToString())
+            session = onnxruntime.InferenceSession("small.onnx")
+            (predicted,) = session.run(None, {"X": X.astype("float32")})
+        """
+        from forestprune.deploy.onnx_model import to_onnx
+
+        return to_onnx(self.forest)
+
+    def to_treelite(self) -> Any:
+        """Return the model as one of treelite, a ``treelite.Model``, to be compiled or served.
+
+        Its rows are float32 if the model compares in single precision, float64 otherwise, missing
+        values NaN and categories codes, as :meth:`to_c` takes them. What it predicts has passed the
+        link; of two classes it is the probability of the second. Of a pipeline it is the last step.
+
+        Needs treelite: ``pip install forestprune[treelite]``.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the model counts zero, or another number, as missing: in treelite only NaN is.
+        """
+        from forestprune.deploy.treelite_model import to_treelite
+
+        return to_treelite(self.forest)
+
     def save(self, path: str | os.PathLike[str], *, with_path: bool = False) -> None:
         """Write this model to `path`, as an npz archive of plain arrays, without pickle.
 
@@ -357,6 +516,14 @@ class _Counter(io.RawIOBase):
 
     def tell(self) -> int:
         return self._size
+
+
+def model_size(forest: Forest, ending: str, to_native: Callable[[], Any]) -> int:
+    """Return how large a model is as `ending` says: as a file of its library, or deployed."""
+    if ending[1:] in DEPLOYED:
+        return deployed_bytes(forest, ending[1:])
+    is_forest = forest.origin is None or ending == ".npz"
+    return file_size(forest if is_forest else to_native(), ending)
 
 
 def file_size(model: Any, ending: str = ".joblib") -> int:

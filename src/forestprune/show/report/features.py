@@ -31,6 +31,8 @@ def feature_summary(full: Forest, small: Forest) -> dict[str, Any]:
         "after": int(np.count_nonzero(after)),
         "splits_before": int(before.sum()),
         "splits_after": int(after.sum()),
+        "thresholds_before": full.n_thresholds,
+        "thresholds_after": small.n_thresholds,
         "shown": [
             {
                 "name": names[column],

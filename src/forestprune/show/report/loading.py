@@ -4,6 +4,7 @@ from pathlib import Path
 
 from forestprune.forest.frames import listed
 from forestprune.forest.origin import Origin
+from forestprune.options import DEPLOYED
 from forestprune.select.pruned import PrunedForest
 from forestprune.text.formula import comment
 from forestprune.text.meaning import label_in_words
@@ -39,7 +40,8 @@ def how_to_load(small: PrunedForest, file: Path | None) -> dict[str, str | bool]
     origin = small.forest.origin
     model_class = "Forest" if origin is None else origin.model_class
     library = "forestprune" if origin is None else origin.library
-    name = Path(f"small{small.ending if origin is not None else '.npz'}") if file is None else file
+    ending = ".joblib" if small.ending[1:] in DEPLOYED else small.ending
+    name = Path(f"small{ending if origin is not None else '.npz'}") if file is None else file
     ending = name.suffix
     code = _CODE.get((library, ending)) or _CODE["any", ending]
     predict, option = "model.predict(X)", "enable_categorical=True"

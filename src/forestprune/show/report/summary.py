@@ -16,7 +16,7 @@ from forestprune.forest.forest import Forest
 from forestprune.select.beside import Beside
 from forestprune.select.figures import LABELS, short_name
 from forestprune.select.path import PruningPath
-from forestprune.select.pruned import PrunedForest, file_size
+from forestprune.select.pruned import PrunedForest, model_size
 from forestprune.select.routed import HeldOut, RoutedRows
 from forestprune.select.scoring import known_scorer
 from forestprune.select.validation import validate
@@ -87,9 +87,8 @@ def summarise(
     if origin is not None:
         natives = {"full": path.source.wrap(full.to_native()), "small": small.to_native()}
     ending = small.ending if file is None else file.suffix
-    written = full if ending == ".npz" else natives["full"]
     sizes = {
-        "full": _size(full, about.model_bytes or file_size(written, ending)),
+        "full": _size(full, about.model_bytes or model_size(full, ending, lambda: natives["full"])),
         "small": _size(small.forest, small.n_bytes if file is None else file.stat().st_size),
     }
     rows = None if X is None else first_rows(X)
