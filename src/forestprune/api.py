@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from forestprune.blocks.given import blocks_of
 from forestprune.exceptions import OptionError, named, warn_caller
-from forestprune.options import Format, Options, require_count
+from forestprune.options import Format, Options, require_count, require_number
 from forestprune.select.all_rows import RowsByBlock
 from forestprune.select.budget import Budget
 from forestprune.select.by_sample import PATH_ROWS, BySample, require_suited
@@ -47,6 +47,7 @@ def prune(
     sample_weight: ArrayLike | None = None,
     sample_weight_val: ArrayLike | None = None,
     n_alphas: int = 100,
+    share_thresholds: float | None = None,
     **options: Any,
 ) -> PrunedForest:
     """Prune a fitted tree ensemble with respect to the error of the whole ensemble.
@@ -121,6 +122,10 @@ def prune(
         say that there is hardly a row to refit leaves by: multiply them by the number of rows.
     n_alphas : int
         How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
+    share_thresholds : float or None
+        By how much the score may fall, on validation rows or else those of `X`, for close
+        thresholds of the model that was chosen to become one, which makes its program in C
+        smaller: see :meth:`PrunedForest.share_thresholds`. None leaves all thresholds alone.
     **options
         How to prune: `rule`, `refit`, `shrinkage`, `polish`, `scoring`, `weighting`, `max_iter`,
         `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`,
@@ -155,6 +160,11 @@ def prune(
         one_standard_error=one_standard_error,
         n_alphas=n_alphas,
     )
+    checked_by: tuple[Any, Any, Any] | None = None
+    if share_thresholds is not None:  # else X may be gone before the end
+        own, other = (X, y, sample_weight), (X_val, y_val, sample_weight_val)
+        checked_by = own if X_val is None else other
+        _check_sharing(share_thresholds, *checked_by)
     blocks = blocks_of(X, y, sample_weight)
     labelled = y is not None if blocks is None else blocks.labelled
     held_out = HeldOut.of(X_val, y_val, sample_weight_val, labelled=labelled)
@@ -168,8 +178,24 @@ def prune(
     with np.errstate(under="ignore"):  # squares of next to nothing are nothing
         if blocks is not None:
             X, y, sample_weight = blocks, None, None
-        path, taken = choose(model, X, y, sample_weight, wanted, held_out, Options.of(options))
-        return path[taken]
+        how = Options.of(options)
+        path, taken = choose(model, X, y, sample_weight, wanted, held_out, how)
+        small = path[taken]
+        if share_thresholds is None or checked_by is None:
+            return small
+        X, y, weight = checked_by
+        return small.share_thresholds(
+            X, y, tolerance=share_thresholds, sample_weight=weight, n_jobs=how.n_jobs
+        )
+
+
+def _check_sharing(tolerance: float, X: Any, y: Any, sample_weight: Any) -> None:
+    require_number("share_thresholds", tolerance)
+    if blocks_of(X, y, sample_weight) is not None:
+        raise OptionError(
+            "{share_thresholds} is checked by rows that are all there, but these come by the "
+            "block: give {X_val} and {y_val} as arrays."
+        )
 
 
 def prune_path(

@@ -76,6 +76,29 @@ def test_no_more_is_lost_than_is_allowed(tolerance):
     np.testing.assert_allclose(shared.to_native().predict(X), shared.predict(X))
 
 
+@pytest.mark.parametrize("validated", [False, True])
+def test_prune_does_it_at_once(validated):
+    model = GradientBoostingRegressor(n_estimators=60, max_depth=4, random_state=0).fit(X, Y)
+    rows = (X[::2], Y[::2]) if validated else (X, Y)
+    how = {"max_nodes": 300, "format": "c"}
+    if validated:
+        how |= {"X_val": rows[0], "y_val": rows[1], "sample_weight_val": np.arange(len(rows[0]))}
+    weight = how.get("sample_weight_val")
+    plain = fp.prune(model, X, Y, **how)
+    shared = fp.prune(model, X, Y, share_thresholds=0.02, **how)
+    expected = plain.share_thresholds(*rows, tolerance=0.02, sample_weight=weight)
+    assert shared.report["shared_thresholds"] == expected.report["shared_thresholds"]
+    assert shared.n_bytes < plain.n_bytes
+
+
+def test_thresholds_are_not_shared_by_rows_that_come_by_the_block():
+    model = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="share_thresholds is checked by rows that are all there"):
+        fp.prune(model, [(X, Y)], max_nodes=20, share_thresholds=0.0)
+    with pytest.raises(ValueError, match="share_thresholds must be"):
+        fp.prune(model, X, Y, max_nodes=20, share_thresholds=-0.1)
+
+
 def test_constraints_are_kept():
     model = RandomForestRegressor(20, min_samples_leaf=3, monotonic_cst=[1, 0, -1, 0, 0])
     small = fp.prune(model.fit(X, Y), X, Y, max_nodes=300)

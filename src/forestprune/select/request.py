@@ -30,9 +30,9 @@ def choose(
     splits, n_jobs = options.polish == "split", options.n_jobs
     if isinstance(X, Blocks):
         require_suited(source, options)
-        ways = choose_by_block if splits else choose_by_sample
+        by = choose_by_block if splits else choose_by_sample
         by_block = RowsByBlock(source, X, n_jobs)
-        return ways(by_block, _routed(held_out, source, options), wanted, options)
+        return by(by_block, _routed(held_out, source, options), wanted, options)
     rows = RoutedRows.of(source, X, y, sample_weight, n_jobs, keep_matrix=splits)
     del X  # which the caller may have handed over: only the leaves that rows end in count now
     validation_rows = _routed(held_out, source, options)
