@@ -191,3 +191,33 @@ class SplitPrice(NamedTuple):
     shrinkage: float  # of leaf values to 0, as a weight of rows
     least_weight: float  # of the rows in a leaf
     linear: bool  # whether rows say by how much the loss falls if they go left
+
+
+class Prunings(NamedTuple):
+    """Which prunings trees may have in a mixture, and what these cost, times the variation."""
+
+    offsets: NDArray[np.int64]
+    split: NDArray[np.uint32]
+    leaf: NDArray[np.uint32]
+    depth: NDArray[np.int64]  # (n_nodes,)
+    origin: NDArray[np.float64]  # (n_outputs, n_nodes): value less the root's, times the scale
+    leaf_weight: NDArray[np.float64]  # (n_leaves,): of the rows in each unpruned leaf
+    cost: NDArray[np.float64]  # (n_splits,): of both children together; of subtrees
+    layer_cost: NDArray[np.float64]  # (n_trees, max_depth + 1): of layers; (n_trees, 0) if subtrees
+    shrinkage: float  # 0 if values are not refitted
+    refit: bool
+    least: NDArray[np.float64]  # (n_outputs,): what a refitted leaf may add at least, and at most
+    most: NDArray[np.float64]
+    said: NDArray[np.int8]  # (n_splits,): whether a split must be kept, or not; (0,) if all may
+    range: NDArray[np.int64]  # (n_trees, 2): between which depths trees are cut; (0, 2) if at any
+
+
+class Mixture(NamedTuple):
+    """Weighted means of prunings, one for each tree: see mixtures.py."""
+
+    residual: NDArray[np.float64]  # (n_outputs, m): of the means, times the rows' weights
+    adds: NDArray[np.float64]  # (n_prunings, n_outputs, n_leaves): what each adds in each leaf
+    share: NDArray[np.float64]  # (n_trees, n_prunings): those of a tree add up to 1
+    penalty: NDArray[np.float64]  # (n_trees, n_prunings)
+    kept: NDArray[np.float64]  # (n_prunings, n_splits): how much of splits is kept; (0, 0) if not
+    first: NDArray[np.int64]  # of interest; tree i owns the splits first[i]..first[i + 1]
