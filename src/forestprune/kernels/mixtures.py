@@ -179,14 +179,14 @@ def _shift(prunings, a, v, value):
 
 @inner
 def _free_place(mixture, i, adds):
-    """Return a place for another pruning in the mixture of tree i, and whether it was full.
+    """Return a place for another pruning in the mixture of tree i.
 
-    Then the two that have the smallest shares have become one.
+    If there is none, the two that have the smallest shares become one.
     """
     share = mixture.share[i]
     for k in range(share.size):
         if share[k] <= 0.0:
-            return k, False
+            return k
     first, second = 0, 1
     if share[second] < share[first]:
         first, second = second, first
@@ -206,7 +206,7 @@ def _free_place(mixture, i, adds):
         for s in range(kept.shape[1]):
             kept[second, s] = p * kept[first, s] + q * kept[second, s]
     share[second], share[first] = both, 0.0
-    return first, True
+    return first
 
 
 @inner
@@ -261,109 +261,81 @@ def _products(adds, weight, total, square, product):
 
 
 @inner
-def _row_products(adds, k, weight, square):
-    """Write the products of what pruning k adds with all others."""
+def _means(adds, share, means):
+    """Write what a mixture adds in each leaf."""
     n, outputs, leaves = adds.shape
-    for j in range(n):
-        total = 0.0
-        for o in range(outputs):
-            for rank in range(leaves):
-                total += weight[rank] * adds[k, o, rank] * adds[j, o, rank]
-        square[k, j] = total
-        square[j, k] = total
+    for o in range(outputs):
+        for rank in range(leaves):
+            means[o, rank] = 0.0
+    for k in range(n):
+        if share[k] > 0.0:
+            for o in range(outputs):
+                for rank in range(leaves):
+                    means[o, rank] += share[k] * adds[k, o, rank]
+
+
+@inner
+def _trace(prunings, mixture, i, k, keep, live):
+    """Note which splits of tree i the k-th pruning of its mixture keeps."""
+    split = splits_of(prunings, i)
+    live[0] = True
+    for s in range(split.size):
+        here = live[split[s]] and keep[s]
+        live[2 * s + 1] = live[2 * s + 2] = here
+        mixture.kept[k, mixture.first[i] + s] = 1.0 if here else 0.0
 
 
 @kernel
-def sweep_mixtures(codes, row_weight, prunings, mixture, order, times, enough):
+def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough):
     """Let the mixtures of some trees descend, one after another, the others as they are.
 
-    Each is offered its lowest pruning up to so many `times`, until that promises no more than
-    `enough`. Returns by how much the objective could still have fallen before, added up.
+    A tree whose lowest pruning promises no more than `enough` is left as it is. Returns by how much
+    the objective could still have fallen by what the trees promised, added up.
     """
     outputs, size = prunings.origin.shape[0], largest_tree(prunings)
     n = mixture.share.shape[1]
     spare, scratch = np.empty((3, FEW)), np.empty(2 * size + 2)
     total, value = np.empty((outputs, size)), np.empty((outputs, size))
-    in_leaf, by = np.empty((outputs, size)), np.empty((outputs, size))
-    rest, best, found = np.empty((outputs, size)), np.empty(size), np.empty((outputs, size))
+    rest, before = np.empty((outputs, size)), np.empty((outputs, size))
+    after, best = np.empty((outputs, size)), np.empty(size)
     keep, live = np.empty(size, np.bool_), np.empty(size, np.bool_)
     square, product, slope = np.empty((n, n)), np.empty(n), np.empty(n)
     promised = 0.0
     for i in order:
-        a, leaf = prunings.offsets[i], leaves_of(prunings, i)
-        first = first_leaf(a, i)
+        leaf = leaves_of(prunings, i)
         if leaf.size < 2:
             continue
-        weight = prunings.leaf_weight[first : first + leaf.size]
-        adds = mixture.adds[:, :, first : first + leaf.size]
+        first, leaves = first_leaf(prunings.offsets[i], i), leaf.size
+        weight = prunings.leaf_weight[first : first + leaves]
+        adds = mixture.adds[:, :, first : first + leaves]
         share, penalty = mixture.share[i], mixture.penalty[i]
+        _means(adds, share, before)
+        now = 0.0
+        for k in range(n):
+            now += share[k] * penalty[k]
         for o in range(outputs):
-            sum_by(codes[i], mixture.residual[o], in_leaf[o, : leaf.size], spare)
-            for rank in range(leaf.size):
-                now = 0.0
-                for k in range(n):
-                    if share[k] > 0.0:
-                        now += share[k] * adds[k, o, rank]
-                by[o, rank] = now
-                rest[o, rank] = in_leaf[o, rank] + weight[rank] * now
-        changed = False
-        for turn in range(times):
-            for o in range(outputs):
-                for rank in range(leaf.size):
-                    total[o, leaf[rank]] = in_leaf[o, rank]
-            least = lowest_pruning(prunings, i, total, best, keep, scratch)
-            now = 0.0
-            for k in range(n):
-                if share[k] > 0.0:
-                    inside = 0.0
-                    for o in range(outputs):
-                        for rank in range(leaf.size):
-                            inside += in_leaf[o, rank] * adds[k, o, rank]
-                    now += share[k] * (penalty[k] - 2.0 * inside)
-            gap = now - least
-            if turn == 0:
-                promised += max(gap, 0.0)
-            if gap <= enough:
-                break
-            k, full = _free_place(mixture, i, adds)
-            penalty[k] = _spell_out(prunings, i, total, keep, value, live, found)
-            for o in range(outputs):
-                for rank in range(leaf.size):
-                    adds[k, o, rank] = found[o, rank]
-            if mixture.kept.shape[0]:
-                split = splits_of(prunings, i)
-                live[0] = True
-                for s in range(split.size):
-                    here = live[split[s]] and keep[s]
-                    live[2 * s + 1] = live[2 * s + 2] = here
-                    mixture.kept[k, mixture.first[i] + s] = 1.0 if here else 0.0
-            if changed and not full:
-                _row_products(adds, k, weight, square)
-                product[k] = 0.0
-                for o in range(outputs):
-                    for rank in range(leaf.size):
-                        product[k] += rest[o, rank] * adds[k, o, rank]
-            else:
-                _products(adds, weight, rest, square, product)
-            changed = True
-            _choose_shares(share, penalty, square, product, slope)
-            for o in range(outputs):
-                for rank in range(leaf.size):
-                    mean = 0.0
-                    for j in range(n):
-                        if share[j] > 0.0:
-                            mean += share[j] * adds[j, o, rank]
-                    in_leaf[o, rank] = rest[o, rank] - weight[rank] * mean
-        if changed:
-            for o in range(outputs):
-                step = by[o]
-                for rank in range(leaf.size):
-                    mean = 0.0
-                    for j in range(n):
-                        if share[j] > 0.0:
-                            mean += share[j] * adds[j, o, rank]
-                    step[rank] = mean - step[rank]
-                subtract(step, codes[i], row_weight, mixture.residual[o])
+            sums = rest[o]
+            sum_by(codes[i], mixture.residual[o], sums[:leaves], spare)
+            for rank in range(leaves):
+                total[o, leaf[rank]] = sums[rank]
+                now -= 2.0 * sums[rank] * before[o, rank]
+                sums[rank] += weight[rank] * before[o, rank]
+        gap = now - lowest_pruning(prunings, i, total, best, keep, scratch)
+        promised += max(gap, 0.0)
+        if gap <= enough:
+            continue
+        k = _free_place(mixture, i, adds)
+        penalty[k] = _spell_out(prunings, i, total, keep, value, live, adds[k])
+        if mixture.kept.shape[0]:
+            _trace(prunings, mixture, i, k, keep, live)
+        _products(adds, weight, rest, square, product)
+        _choose_shares(share, penalty, square, product, slope)
+        _means(adds, share, after)
+        for o in range(outputs):
+            step = after[o]
+            for rank in range(leaves):
+                step[rank] -= before[o, rank]
+            subtract(step, codes[i], row_weight, mixture.residual[o])
     return promised
 
 

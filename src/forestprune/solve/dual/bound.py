@@ -17,14 +17,11 @@ Floats = NDArray[np.float64]
 ROUNDS, SWEEPS = 60, 3
 """Rounds at most, and sweeps over all trees in each; after it the bound is worked out."""
 
-TURNS = 4
-"""How often a tree is offered another pruning while others wait."""
-
 ENOUGH = 1e-4
 """Mixtures are good enough if their objective is above the bound by this share of it."""
 
-SLOW, PATIENCE = 0.01, 4
-"""After so many rounds that each close less than this share of the gap, more are not worth it."""
+SLOW, PATIENCE = 0.02, 15
+"""If so many rounds together close less than this share of the gap, more are not worth it."""
 
 
 @dataclass(eq=False)
@@ -119,19 +116,20 @@ class Dual:
         least = enough * abs(self.upper) * self.problem.variation / max(n_trees, 1)
         for group in self.groups:
             for _ in range(sweeps):
-                if group.mixtures.sweep(TURNS, least) <= least:
+                if group.mixtures.sweep(least) <= least:
                     break
 
     def raise_bound(self, objective: float, rounds: int = ROUNDS) -> float:
         """Raise the bound on what is at most `objective`, as far as that is worth it."""
-        slow = 0
+        gap, since = objective - self.best, 0
         for _ in range(rounds):
-            if self.upper - self.best <= ENOUGH * abs(objective) or slow >= PATIENCE:
+            if self.upper - self.best <= ENOUGH * abs(objective) or since >= PATIENCE:
                 break
-            gap = objective - self.best
             self.sweep(SWEEPS, 0.1 * ENOUGH)
             self.look()
-            slow = slow + 1 if objective - self.best > (1.0 - SLOW) * gap else 0
+            since += 1
+            if objective - self.best < (1.0 - SLOW) * gap:
+                gap, since = objective - self.best, 0
         return self.best
 
 

@@ -140,7 +140,7 @@ class Mixtures:
         """From now on allow some prunings only; what mixtures have of others stays for now."""
         self.prunings = self.prunings._replace(said=limits.said, range=limits.range)
 
-    def sweep(self, times: int, enough: float) -> float:
+    def sweep(self, enough: float) -> float:
         """Let all mixtures descend; return by how much the objective could have fallen before."""
         promised = kernels.sweep_mixtures(
             self._encoding.codes,
@@ -148,7 +148,6 @@ class Mixtures:
             self.prunings,
             self.mixture,
             self._order,
-            times,
             enough,
         )
         return float(promised)
