@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from forestprune.blocks.given import blocks_of
 from forestprune.exceptions import OptionError, named, warn_caller
-from forestprune.options import Format, Options, require_count
+from forestprune.options import Format, Options, require_count, require_heuristic
 from forestprune.select.all_rows import RowsByBlock
 from forestprune.select.budget import Budget
 from forestprune.select.by_sample import PATH_ROWS, BySample, require_suited
+from forestprune.select.certify import BY_SAMPLE, certified, without_bound
 from forestprune.select.choose import Wanted, open_model, solvers, whole_paths
 from forestprune.select.path import PruningPath
 from forestprune.select.pruned import PrunedForest
@@ -224,6 +225,7 @@ def prune_path(
     True
     """
     how = Options.of(options)
+    require_heuristic(how)
     require_count("n_alphas", n_alphas, 1)
     require_count("max_trees", max_trees, 1)
     if max_trees is not None and how.polish != "subset":
@@ -255,6 +257,7 @@ def prune_path(
         if by_block is not None and rows.encoding.n_rows < by_block.n_rows:
             by_sample = BySample(rows, by_block, validation_rows, plain)
             paths = by_sample.paths(n_alphas, given, several=several)
+            problem = None
         else:
             problem = rows.problem(plain.n_jobs)
             choosing = solvers(problem, plain, max_trees, choosing=several)
@@ -263,7 +266,10 @@ def prune_path(
         if validation_rows is not None:
             parts = [validate(validation_rows, path, how.scoring) for path in paths]
         path = PruningPath.joined(source, [point for each in paths for point in each], parts)
-        return with_new_splits(path, rows, validation_rows, how) if splits else path
+        path = with_new_splits(path, rows, validation_rows, how) if splits else path
+        if how.certify and problem is None:
+            return without_bound(path, BY_SAMPLE)
+        return certified(path, rows, how) if how.certify else path
 
 
 def polish(

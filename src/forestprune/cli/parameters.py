@@ -24,7 +24,7 @@ from forestprune.options import (
     Options,
     Polish,
     Rule,
-    SubsetSolver,
+    SolverName,
     about,
     default,
 )
@@ -284,11 +284,12 @@ class How:
     weighting: Annotated[NamedWeighting | None, option("weighting")] = None
     max_iter: Annotated[int | None, option("max_iter")] = None
     n_jobs: Annotated[int | None, option("n_jobs", "--jobs", "-j")] = None
+    certify: Annotated[bool, option("certify", "--certify")] = False
     n_alphas: Annotated[int | None, option("n_alphas")] = None
     joint: Annotated[Joint | None, option("joint")] = None
     alpha2: Annotated[float | None, option("alpha2")] = None
     local_search: Annotated[Local | None, option("local_search")] = None
-    solver: Annotated[SubsetSolver | None, option("solver")] = None
+    solver: Annotated[SolverName | None, option("solver")] = None
     time_limit: Annotated[float | None, option("time_limit")] = None
 
     @property
@@ -322,8 +323,12 @@ class How:
         weighs = options.joint is not None or options.polish in ("ridge", "subset")
         by_chance = division.share > 0.0 or isinstance(options.local_search, str)
         useless = {
-            "--solver is for --polish subset": "solver" in given and not subset,
-            "--time-limit is for --polish subset": "time_limit" in given and not subset,
+            "--solver is for --polish subset, but for exact": "solver" in given
+            and not subset
+            and options.solver != "exact",
+            "--time-limit is for --solver exact and --polish subset": "time_limit" in given
+            and not subset
+            and options.solver != "exact",
             "--alpha2 is for --joint, --polish ridge and --polish subset": "alpha2" in given
             and not weighs,
             "--seed is for rows held out by chance, or a random search": seed is not None

@@ -18,7 +18,7 @@ pruning joins the others of its mixture, and the weights of all are chosen anew 
 method by blocks, fully corrective).
 
 A pruning is kept as what it adds in each leaf of the unpruned tree, adds[k, o, leaf] for the k-th
-of the mixture, and what it costs. Layers are prunings too, and the lowest one is found by trying
+of the mixture, and what it costs, which is infinite if it is not allowed. Layers are prunings too, and the lowest one is found by trying
 all depths.
 """
 
@@ -33,10 +33,8 @@ from forestprune.kernels.nodes import (
     leaves_of,
     splits_of,
 )
+from forestprune.kernels.records import MUST, MUST_NOT
 from forestprune.kernels.sums import FEW, subtract, sum_by
-
-MUST, MUST_NOT = 1, 2
-"""What can be said of a split: it must be kept, or must not be; 0 leaves it open."""
 
 ROUNDS = 200
 """Steps at most from one pruning of a mixture to another, when weights are chosen."""
@@ -100,8 +98,12 @@ def _lowest_depth(prunings, i, best, keep, at_depth):
     for v in leaf:  # which stay there if the tree is cut further down
         at_depth[deepest + 1 + depth[v]] += best[v]
     low, high = 0, deepest
-    if prunings.range.shape[0]:
-        low, high = prunings.range[i, 0], min(deepest, prunings.range[i, 1])
+    for s in range(split.size if prunings.said.size else 0):
+        said = prunings.said[first_split(a, i) + s]
+        if said == MUST:
+            low = max(low, depth[split[s]] + 1)
+        elif said == MUST_NOT:
+            high = min(high, depth[split[s]])
     chosen, least, above = 0, np.inf, 0.0
     for k in range(deepest + 1):
         objective = at_depth[k] + above + costs[k]
@@ -223,11 +225,13 @@ def _choose_shares(share, penalty, square, product, slope):
     for _ in range(ROUNDS):
         down, up, size = 0, -1, 0.0
         for k in range(n):
-            size = max(size, abs(slope[k]))
             if slope[k] < slope[down]:
                 down = k
-            if share[k] > 0.0 and (up < 0 or slope[k] > slope[up]):
-                up = k
+            if share[k] > 0.0:
+                size = max(size, abs(slope[k]))
+                if up < 0 or slope[k] > slope[up]:
+                    up = k
+        size = max(size, abs(slope[down]))
         fall = slope[up] - slope[down]
         if fall <= 1e-13 * size:
             break
@@ -312,7 +316,7 @@ def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough):
         _means(adds, share, before)
         now = 0.0
         for k in range(n):
-            now += share[k] * penalty[k]
+            now += share[k] * penalty[k] if share[k] > 0.0 else 0.0
         for o in range(outputs):
             sums = rest[o]
             sum_by(codes[i], mixture.residual[o], sums[:leaves], spare)

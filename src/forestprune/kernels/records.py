@@ -193,6 +193,10 @@ class SplitPrice(NamedTuple):
     linear: bool  # whether rows say by how much the loss falls if they go left
 
 
+MUST, MUST_NOT = 1, 2
+"""What can be said of a split: it must be kept, or must not be; 0 leaves it open."""
+
+
 class Prunings(NamedTuple):
     """Which prunings trees may have in a mixture, and what these cost, times the variation."""
 
@@ -209,7 +213,6 @@ class Prunings(NamedTuple):
     least: NDArray[np.float64]  # (n_outputs,): what a refitted leaf may add at least, and at most
     most: NDArray[np.float64]
     said: NDArray[np.int8]  # (n_splits,): whether a split must be kept, or not; (0,) if all may
-    range: NDArray[np.int64]  # (n_trees, 2): between which depths trees are cut; (0, 2) if at any
 
 
 class Mixture(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.options import Options
 from forestprune.solve.dual.mixtures import Mixtures
 from forestprune.solve.expanded import STEEPER, ExpandedRule, expansion, of_output
 from forestprune.solve.point import Point
@@ -30,6 +31,7 @@ class Group:
 
     mixtures: Mixtures
     outputs: slice
+    splits: NDArray[np.int64]  # where their splits stand among all
 
 
 class Dual:
@@ -54,8 +56,8 @@ class Dual:
     def __init__(self, rule: Rule, point: Point, *, trace: bool = False) -> None:
         self.problem: Problem = rule.problem
         self.groups = [
-            Group(Mixtures(own, at.alpha, at, trace=trace), outputs)
-            for own, at, outputs in _apart(rule, point)
+            Group(Mixtures(own, at.alpha, at, trace=trace), outputs, splits)
+            for own, at, outputs, splits in _apart(rule, point)
         ]
         self._apart = self.problem.encoding.forest.tree_output.size > 0
         self._steepness = 1.0
@@ -85,6 +87,22 @@ class Dual:
         )
         for group in self.groups:
             group.mixtures.expand(of_output(weight, group.outputs), residual[group.outputs])
+
+    def limit(self, said: NDArray[np.int8]) -> None:
+        """Allow some prunings only, see `Mixtures.limit`, and begin to bound anew."""
+        for group in self.groups:
+            group.mixtures.limit(said[group.splits])
+        self.best, self.upper = -np.inf, np.inf
+        self._raw = self._predicted()
+        self._expand()
+        self.look()
+
+    def kept(self) -> Floats:
+        """Return how much of each split mixtures keep, if that is traced."""
+        kept = np.zeros(sum(group.splits.size for group in self.groups))
+        for group in self.groups:
+            kept[group.splits] = group.mixtures.kept()
+        return kept
 
     def look(self) -> None:
         """Work out the objective of the mixtures, and the bound by the tangent there."""
@@ -133,10 +151,24 @@ class Dual:
         return self.best
 
 
-def _apart(rule: Rule, point: Point) -> Iterator[tuple[QuadraticRule, Point, slice]]:
-    """Yield the rule and the point of the trees that add to the same outputs."""
+def _apart(rule: Rule, point: Point) -> Iterator[tuple[QuadraticRule, Point, slice, NDArray[np.int64]]]:
+    """Yield the rule, the point and the splits of the trees that add to the same outputs."""
     if isinstance(rule, ExpandedRule):
         for part, own in zip(rule.parts, rule.apart(point), strict=True):
-            yield part.rule, own, part.outputs
+            yield part.rule, own, part.outputs, part.splits
     elif isinstance(rule, QuadraticRule):
-        yield rule, point, slice(0, rule.problem.intercept.size)
+        splits = np.arange(rule.problem.trees.split.size)
+        yield rule, point, slice(0, rule.problem.intercept.size), splits
+
+
+def hindrance(rule: Rule, options: Options) -> str | None:
+    """Return why there is no bound for what a rule minimises; None if there is."""
+    forest = rule.problem.encoding.forest
+    if options.joint is not None:
+        return "weights of trees were chosen along with their depths, which is not convex"
+    if rule.by_levels:
+        return "no bound is known for levels of symmetric trees; rule='subtree' has one"
+    bounded = options.shrinkages[0] > 0.0 or forest.averages_distributions
+    if options.refits and not bounded:
+        return "without shrinkage nothing keeps the values of leaves from growing in the dual"
+    return None

@@ -1,18 +1,16 @@
 """Mixtures of prunings of some trees, and the lowest pruning of each under a tangent."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from forestprune import kernels
 from forestprune.forest.checks import seal
-from forestprune.kernels.records import Mixture, Prunings
+from forestprune.kernels.records import MUST, MUST_NOT, Mixture, Prunings
 from forestprune.rows.encoding import Encoding
 from forestprune.rows.trees import first_leaves, first_splits, splits_and_leaves
 from forestprune.solve.contributions import Contributions
 from forestprune.solve.layers.rule import LayerRule
-from forestprune.solve.point import Point, kept_leaves
+from forestprune.solve.point import Point, kept_depths, kept_leaves, pack_splits
 from forestprune.solve.problem import Problem
 from forestprune.solve.rule import QuadraticRule
 from forestprune.solve.subtrees.rule import SubtreeRule
@@ -22,27 +20,6 @@ Floats = NDArray[np.float64]
 
 MOST, LEAST, MOST_NUMBERS = 12, 4, 1 << 26
 """Prunings of a mixture, and how many numbers all of them may take where trees are large."""
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """What is said of some prunings: nothing, as long as all are allowed.
-
-    Attributes
-    ----------
-    said : int8 array of shape (n_splits,), or (0,)
-        1 for a split that must be kept, 2 for one that must not.
-    range : int64 array of shape (n_trees, 2), or (0, 2)
-        Between which depths trees are cut.
-    """
-
-    said: NDArray[np.int8]
-    range: NDArray[np.int64]
-
-    @classmethod
-    def none(cls) -> "Limits":
-        """Return limits that allow everything."""
-        return cls(seal(np.empty(0, np.int8)), seal(np.empty((0, 2), np.int64)))
 
 
 class Mixtures:
@@ -115,7 +92,8 @@ class Mixtures:
 
     def penalty(self) -> float:
         """Return what all mixtures cost, times the variation."""
-        return float((self.mixture.share * self.mixture.penalty).sum())
+        share = self.mixture.share
+        return float((share * np.where(share > 0.0, self.mixture.penalty, 0.0)).sum())
 
     def expand(self, weight: Floats | None, residual: Floats) -> None:
         """Take the loss as squares of rows with these weights, around this residual."""
@@ -136,9 +114,40 @@ class Mixtures:
         """What rows weigh; empty if each weighs 1."""
         return self._row_weight
 
-    def limit(self, limits: Limits) -> None:
-        """From now on allow some prunings only; what mixtures have of others stays for now."""
-        self.prunings = self.prunings._replace(said=limits.said, range=limits.range)
+    def limit(self, said: NDArray[np.int8]) -> None:
+        """From now on allow only prunings that keep some splits and do without others.
+
+        Mixtures lose what is not allowed; if nothing is left, they keep as little as may be.
+        `said` has MUST or MUST_NOT for these splits, 0 for all others. It needs a `trace`.
+        """
+        self.prunings = self.prunings._replace(said=seal(said.copy()))
+        mixture, forest = self.mixture, self._encoding.forest
+        kept, share, penalty = mixture.kept, mixture.share, mixture.penalty
+        wrong = ((said == MUST) & (kept < 1.0)) | ((said == MUST_NOT) & (kept > 0.0))
+        owner = np.repeat(self._order, np.diff(mixture.first))
+        refused = np.array([np.bincount(owner, line, share.shape[0]) > 0.0 for line in wrong]).T
+        share[refused], penalty[refused] = 0.0, np.inf
+        total = share.sum(axis=1, keepdims=True)
+        np.divide(share, total, out=share, where=total > 0.0)
+        splits = said == MUST
+        point = Point(
+            alpha=0.0,
+            kept=pack_splits(splits),
+            depths=kept_depths(forest, splits),
+            weights=np.ones(forest.n_trees),
+            intercept=self._problem.intercept,
+            loss=np.nan,
+            objective=np.nan,
+        )
+        table = Contributions(self._encoding, self._problem.trees)
+        table.move_to(point)
+        costs = penalties(self.rule, self.prunings, point)
+        first = first_leaves(forest.offsets)
+        for tree in np.flatnonzero(total[:, 0] <= 0.0):
+            leaves = slice(first[tree], first[tree + 1])
+            mixture.adds[0, :, leaves] = table.table[leaves].T
+            share[tree, 0], penalty[tree, 0] = 1.0, costs[tree]
+            kept[0, owner == tree] = splits[owner == tree]
 
     def sweep(self, enough: float) -> float:
         """Let all mixtures descend; return by how much the objective could have fallen before."""
@@ -177,7 +186,6 @@ def prunings_of(rule: QuadraticRule, alpha: float) -> Prunings:
     if refit and forest.averages_distributions:
         # In an average leaves go from the intercept towards a class, at most all the way.
         least, most = -problem.intercept, 1.0 - problem.intercept
-    limits = Limits.none()
     return Prunings(
         offsets=forest.offsets,
         split=split,
@@ -191,8 +199,7 @@ def prunings_of(rule: QuadraticRule, alpha: float) -> Prunings:
         refit=refit,
         least=seal(np.ascontiguousarray(least)),
         most=seal(np.ascontiguousarray(most)),
-        said=limits.said,
-        range=limits.range,
+        said=seal(np.empty(0, np.int8)),
     )
 
 
