@@ -44,7 +44,7 @@ class Certificate:
     ) -> "Certificate":
         """Return what a bound says of a solution with this objective."""
         # No loss and no penalty is below 0; and what is found above the objective is rounding.
-        bound = min(max(bound, 0.0), objective)
+        objective, bound = float(objective), float(min(max(bound, 0.0), objective))
         gap = (objective - bound) / objective if objective > 0.0 else 0.0
         status: Status = "time limit" if timed_out else "bounded"
         return cls(bound, gap, "optimal" if gap <= OPTIMAL else status, None, seconds)

@@ -212,10 +212,11 @@ def penalties(rule: QuadraticRule, prunings: Prunings, point: Point) -> Floats:
         return of_layers
     splits = point.splits(forest)
     owner = np.repeat(trees, np.diff(first_splits(forest.offsets)))
-    found = np.bincount(owner, prunings.cost * splits, forest.n_trees)
+    found = np.zeros(forest.n_trees)
+    np.add.at(found, owner, prunings.cost * splits)
     if prunings.refit and point.values is not None:
         leaves = kept_leaves(forest, splits)
         shift = ((point.values - prunings.origin[:, leaves]) ** 2).sum(axis=0)
         of = np.searchsorted(forest.offsets, leaves, side="right") - 1
-        found += prunings.shrinkage * np.bincount(of, shift, forest.n_trees)
+        np.add.at(found, of, prunings.shrinkage * shift)
     return found
