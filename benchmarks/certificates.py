@@ -33,7 +33,7 @@ WAYS = {
     "subtrees, original values": {"rule": "subtree", "refit": False},
     "subtrees, new values": {"rule": "subtree"},
 }
-LIMIT = 20.0
+LIMIT = 5.0
 
 
 def originals(seed=0):
@@ -83,8 +83,9 @@ def proved(folder, sets):
                 half = int(np.argmin(np.abs(path.n_nodes - path.source.forest.n_nodes / 2)))
                 before, asked = path[half], {"solver": "exact", "time_limit": LIMIT}
                 best = fp.prune(model, X, y, alpha=before.alpha, **asked, **options)
-                above = 100.0 * (before.objective / best.objective - 1.0)
-                found = (100.0 * before.gap, above, 100.0 * best.gap, best.certificate.seconds)
+                above = round(100.0 * (before.objective / best.objective - 1.0), 4)
+                left = round(100.0 * best.gap, 4)
+                found = (100.0 * before.gap, above, left, best.certificate.seconds)
                 yield name, kind, way, *found
         print(name, "exactly", flush=True)
 

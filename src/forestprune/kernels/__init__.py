@@ -36,6 +36,7 @@ _FILES = {
     "look_at_trees": "layers",
     "lowest_prunings": "mixtures",
     "measure_layers": "layers",
+    "measure_mixtures": "mixtures",
     "fall_at_leaves": "regrowing",
     "number_all_leaves": "leaves",
     "number_level_leaves": "oblivious",

@@ -36,7 +36,7 @@ from forestprune.kernels.nodes import (
 from forestprune.kernels.records import MUST, MUST_NOT
 from forestprune.kernels.sums import FEW, subtract, sum_by
 
-ROUNDS = 200
+ROUNDS = 40
 """Steps at most from one pruning of a mixture to another, when weights are chosen."""
 
 
@@ -180,7 +180,20 @@ def _shift(prunings, a, v, value):
 
 
 @inner
-def _free_place(mixture, i, adds):
+def _measure(adds, k, weight, square):
+    """Write the products of what pruning k adds with what others do, over the rows in leaves."""
+    n, outputs, leaves = adds.shape
+    for j in range(n):
+        total = 0.0
+        for o in range(outputs):
+            for rank in range(leaves):
+                total += weight[rank] * adds[k, o, rank] * adds[j, o, rank]
+        square[k, j] = total
+        square[j, k] = total
+
+
+@inner
+def _free_place(mixture, i, adds, weight):
     """Return a place for another pruning in the mixture of tree i.
 
     If there is none, the two that have the smallest shares become one.
@@ -208,6 +221,7 @@ def _free_place(mixture, i, adds):
         for s in range(kept.shape[1]):
             kept[second, s] = p * kept[first, s] + q * kept[second, s]
     share[second], share[first] = both, 0.0
+    _measure(adds, second, weight, mixture.square[i])
     return first
 
 
@@ -245,23 +259,15 @@ def _choose_shares(share, penalty, square, product, slope):
             slope[k] += 2.0 * step * (square[k, down] - square[k, up])
 
 
-@inner
-def _products(adds, weight, total, square, product):
-    """Write the products of what prunings add with each other and with the residual."""
-    n, outputs, leaves = adds.shape
-    for k in range(n):
-        product[k] = 0.0
-        for j in range(n):
-            square[k, j] = 0.0
-    for k in range(n):
-        for o in range(outputs):
-            for rank in range(leaves):
-                product[k] += total[o, rank] * adds[k, o, rank]
-        for j in range(k + 1):
-            for o in range(outputs):
-                for rank in range(leaves):
-                    square[k, j] += weight[rank] * adds[k, o, rank] * adds[j, o, rank]
-            square[j, k] = square[k, j]
+@kernel
+def measure_mixtures(prunings, mixture):
+    """Measure all prunings of all mixtures by the weights of the rows in leaves."""
+    for i in range(mixture.share.shape[0]):
+        first = first_leaf(prunings.offsets[i], i)
+        leaves = slice(first, first_leaf(prunings.offsets[i + 1], i + 1))
+        for k in range(mixture.share.shape[1]):
+            adds, weight = mixture.adds[:, :, leaves], prunings.leaf_weight[leaves]
+            _measure(adds, k, weight, mixture.square[i])
 
 
 @inner
@@ -290,11 +296,11 @@ def _trace(prunings, mixture, i, k, keep, live):
 
 
 @kernel
-def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough):
+def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough, promise):
     """Let the mixtures of some trees descend, one after another, the others as they are.
 
-    A tree whose lowest pruning promises no more than `enough` is left as it is. Returns by how much
-    the objective could still have fallen by what the trees promised, added up.
+    promise[i] becomes by how much the objective could fall at most if tree i alone changed. If that
+    is no more than `enough`, it is left as it is.
     """
     outputs, size = prunings.origin.shape[0], largest_tree(prunings)
     n = mixture.share.shape[1]
@@ -303,8 +309,7 @@ def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough):
     rest, before = np.empty((outputs, size)), np.empty((outputs, size))
     after, best = np.empty((outputs, size)), np.empty(size)
     keep, live = np.empty(size, np.bool_), np.empty(size, np.bool_)
-    square, product, slope = np.empty((n, n)), np.empty(n), np.empty(n)
-    promised = 0.0
+    product, slope = np.empty(n), np.empty(n)
     for i in order:
         leaf = leaves_of(prunings, i)
         if leaf.size < 2:
@@ -312,7 +317,7 @@ def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough):
         first, leaves = first_leaf(prunings.offsets[i], i), leaf.size
         weight = prunings.leaf_weight[first : first + leaves]
         adds = mixture.adds[:, :, first : first + leaves]
-        share, penalty = mixture.share[i], mixture.penalty[i]
+        share, penalty, square = mixture.share[i], mixture.penalty[i], mixture.square[i]
         _means(adds, share, before)
         now = 0.0
         for k in range(n):
@@ -325,14 +330,19 @@ def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough):
                 now -= 2.0 * sums[rank] * before[o, rank]
                 sums[rank] += weight[rank] * before[o, rank]
         gap = now - lowest_pruning(prunings, i, total, best, keep, scratch)
-        promised += max(gap, 0.0)
+        promise[i] = gap
         if gap <= enough:
             continue
-        k = _free_place(mixture, i, adds)
+        k = _free_place(mixture, i, adds, weight)
         penalty[k] = _spell_out(prunings, i, total, keep, value, live, adds[k])
         if mixture.kept.shape[0]:
             _trace(prunings, mixture, i, k, keep, live)
-        _products(adds, weight, rest, square, product)
+        _measure(adds, k, weight, square)
+        for j in range(n):
+            product[j] = 0.0
+            for o in range(outputs):
+                for rank in range(leaves):
+                    product[j] += rest[o, rank] * adds[j, o, rank]
         _choose_shares(share, penalty, square, product, slope)
         _means(adds, share, after)
         for o in range(outputs):
@@ -340,7 +350,6 @@ def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough):
             for rank in range(leaves):
                 step[rank] -= before[o, rank]
             subtract(step, codes[i], row_weight, mixture.residual[o])
-    return promised
 
 
 @kernel

@@ -222,5 +222,6 @@ class Mixture(NamedTuple):
     adds: NDArray[np.float64]  # (n_prunings, n_outputs, n_leaves): what each adds in each leaf
     share: NDArray[np.float64]  # (n_trees, n_prunings): those of a tree add up to 1
     penalty: NDArray[np.float64]  # (n_trees, n_prunings)
+    square: NDArray[np.float64]  # (n_trees, n_prunings, n_prunings): their products over the rows
     kept: NDArray[np.float64]  # (n_prunings, n_splits): how much of splits is kept; (0, 0) if not
     first: NDArray[np.int64]  # of interest; tree i owns the splits first[i]..first[i + 1]

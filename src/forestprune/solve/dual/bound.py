@@ -15,13 +15,14 @@ from forestprune.solve.rule import QuadraticRule, Rule
 
 Floats = NDArray[np.float64]
 
-ROUNDS, SWEEPS = 60, 3
+ROUNDS, SWEEPS = 40, 6
 """Rounds at most, and sweeps over all trees in each; after it the bound is worked out."""
 
-ENOUGH = 1e-4
-"""Mixtures are good enough if their objective is above the bound by this share of it."""
+ENOUGH, WORTH = 1e-4, 0.15
+"""The bound is high enough if what it could still rise by is less than this share of it, or than
+this share of the gap."""
 
-SLOW, PATIENCE = 0.02, 15
+SLOW, PATIENCE = 0.02, 8
 """If so many rounds together close less than this share of the gap, more are not worth it."""
 
 
@@ -133,15 +134,15 @@ class Dual:
         n_trees = self.problem.encoding.forest.n_trees
         least = enough * abs(self.upper) * self.problem.variation / max(n_trees, 1)
         for group in self.groups:
-            for _ in range(sweeps):
-                if group.mixtures.sweep(least) <= least:
-                    break
+            for number in range(sweeps):
+                group.mixtures.sweep(least, again=number > 0)
 
     def raise_bound(self, objective: float, rounds: int = ROUNDS) -> float:
         """Raise the bound on what is at most `objective`, as far as that is worth it."""
         gap, since = objective - self.best, 0
         for _ in range(rounds):
-            if self.upper - self.best <= ENOUGH * abs(objective) or since >= PATIENCE:
+            open_gap = max(ENOUGH * abs(objective), WORTH * (objective - self.best))
+            if self.upper - self.best <= open_gap or since >= PATIENCE:
                 break
             self.sweep(SWEEPS, 0.1 * ENOUGH)
             self.look()

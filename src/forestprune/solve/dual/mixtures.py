@@ -63,7 +63,9 @@ class Mixtures:
         if self._trace:
             kept[0] = point.splits(forest)
         residual = np.empty((outputs, self._encoding.n_rows))
-        self.mixture = Mixture(residual, adds, share, penalty, kept, first)
+        square = np.zeros((forest.n_trees, most, most))
+        self.mixture = Mixture(residual, adds, share, penalty, square, kept, first)
+        self._promise = np.zeros(forest.n_trees)
 
     def means(self) -> Floats:
         """Return what each mixture adds in each leaf of its unpruned tree: (n_outputs, n_leaves)."""
@@ -103,6 +105,7 @@ class Mixtures:
         self._row_weight = seal(np.empty(0) if weight is None else np.array(weight))
         self.prunings = self.prunings._replace(leaf_weight=seal(sums[leaves]))
         self.mixture.residual[:] = residual
+        kernels.measure_mixtures(self.prunings, self.mixture)
 
     @property
     def residual(self) -> Floats:
@@ -148,18 +151,20 @@ class Mixtures:
             mixture.adds[0, :, leaves] = table.table[leaves].T
             share[tree, 0], penalty[tree, 0] = 1.0, costs[tree]
             kept[0, owner == tree] = splits[owner == tree]
+        kernels.measure_mixtures(self.prunings, mixture)
 
-    def sweep(self, enough: float) -> float:
-        """Let all mixtures descend; return by how much the objective could have fallen before."""
-        promised = kernels.sweep_mixtures(
+    def sweep(self, enough: float, *, again: bool = False) -> None:
+        """Let all mixtures descend, or `again` those that promised more than `enough`."""
+        order = np.flatnonzero(self._promise > enough) if again else self._order
+        kernels.sweep_mixtures(
             self._encoding.codes,
             self._row_weight,
             self.prunings,
             self.mixture,
-            self._order,
+            order,
             enough,
+            self._promise,
         )
-        return float(promised)
 
     def lowest(self, residual: Floats) -> float:
         """Return the objective of the lowest prunings under a tangent, times the variation."""
