@@ -6,8 +6,8 @@ A random forest of 100 trees and a LightGBM model of 200 are pruned to 500 nodes
 4,000 rows, in three ways: as the paper cuts trees, any subtrees with the original values of leaves,
 and any subtrees with new values, which is the default. Then `certify=True` bounds what is left to
 gain. A gap is (objective - bound) / objective, in per cent. Seconds are those of the same call
-without a certificate, and of the certificate. Models of 10 trees of depth 3 are also solved exactly,
-for the alpha at which half of their nodes are kept. Writes results/certificates.md.
+without a certificate, and of the certificate. Models of 10 trees of depth 3 are also solved
+exactly, for the alpha at which half of their nodes are kept. Writes results/certificates.md.
 """
 
 import argparse
@@ -151,7 +151,7 @@ def main() -> None:
         "",
         *in_table(list(certified(options.data, options.sets))),
         "",
-        "Models of 10 trees of depth 3, solved exactly with `solver=\"exact\"` and "
+        'Models of 10 trees of depth 3, solved exactly with `solver="exact"` and '
         f"`time_limit={LIMIT:g}`; medians over the data sets:",
         "",
         *in_exact_table(list(proved(options.data, options.sets))),

@@ -104,7 +104,9 @@ def everything(problem, case, alpha, costs, shrinkage, *, layers=False):
         cost = sum(price(each) for price, each in zip(costs, chosen, strict=True))
         shift, added = 0.0, sum((each.adds for each in chosen), np.zeros(problem.target.T.shape))
         if shrinkage is not None:
-            inside = np.concatenate([np.zeros((len(added), 0)), *(e.inside for e in chosen)], axis=1)
+            inside = np.concatenate(
+                [np.zeros((len(added), 0)), *(e.inside for e in chosen)], axis=1
+            )
             origin = np.concatenate([np.zeros((0, added.shape[1])), *(e.origin for e in chosen)])
             values = best_values(problem, inside, origin, shrinkage)
             added, shift = inside @ values, float(((values - origin) ** 2).sum())

@@ -25,7 +25,8 @@ from forestprune import Forest, encode
 from forestprune.kernels.records import MUST, MUST_NOT
 from forestprune.options import Options
 from forestprune.rows.encoding import Encoding
-from forestprune.select.solver import Solver, everything as full_model, make_rule
+from forestprune.select.solver import Solver, make_rule
+from forestprune.select.solver import everything as full_model
 from forestprune.solve.dual.bound import Dual, hindrance
 from forestprune.solve.dual.mixtures import Mixtures
 from forestprune.solve.exact import BranchAndBound
@@ -350,9 +351,12 @@ def _kept(rule, forest, splits, alpha):
     values = None
     if getattr(rule.parts[0].rule, "refits", False):
         leaves = kept_leaves(forest, splits)
-        values = forest.scaled_value[leaves].T - np.repeat(
-            forest.scaled_value[forest.offsets[:-1]], np.diff(forest.offsets), axis=0
-        )[leaves].T
+        values = (
+            forest.scaled_value[leaves].T
+            - np.repeat(forest.scaled_value[forest.offsets[:-1]], np.diff(forest.offsets), axis=0)[
+                leaves
+            ].T
+        )
     point = Point(
         alpha,
         pack_splits(splits),

@@ -18,8 +18,8 @@ pruning joins the others of its mixture, and the weights of all are chosen anew 
 method by blocks, fully corrective).
 
 A pruning is kept as what it adds in each leaf of the unpruned tree, adds[k, o, leaf] for the k-th
-of the mixture, and what it costs, which is infinite if it is not allowed. Layers are prunings too, and the lowest one is found by trying
-all depths.
+of the mixture, and what it costs, which is infinite if it is not allowed. Layers are prunings too,
+and the lowest one is found by trying all depths.
 """
 
 import numpy as np

@@ -52,7 +52,7 @@ class QuantileLoss(IdentityLink):
         return gradient
 
     def tangent(self, target: Floats, raw: Floats, at: Floats) -> tuple[Floats, Floats]:  # noqa: D102
-        # Slopes are between ``1 - level`` and ``-level``: such a line through 0 at the target is below.
+        # Slopes are between 1 - level and -level: such a line through 0 at the target is below.
         slope = self.gradient(target, raw)
         return slope, by_row(slope * (at - target))
 

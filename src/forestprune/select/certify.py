@@ -72,7 +72,9 @@ class _Certifier:
             )
             self._rules[shrinkage] = make_rule(self._problem, own)
         rule = self._rules[shrinkage]
-        reason = hindrance(rule, replace(options, shrinkage=shrinkage if options.new_values else None))
+        reason = hindrance(
+            rule, replace(options, shrinkage=shrinkage if options.new_values else None)
+        )
         if reason is not None:
             return Certificate.none(reason)
         objective = rule.priced(point)

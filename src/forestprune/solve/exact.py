@@ -223,7 +223,7 @@ class BranchAndBound:
         problem, forest = rule.problem, self._forest
         leaves = kept_leaves(forest, splits)
         origin = problem.trees.origin[:, leaves]
-        design = _design(forest, problem.encoding.codes, splits, leaves)
+        design = _design(forest, problem.encoding.codes, leaves)
         weights = np.ones(len(design)) if problem.sample_weight is None else problem.sample_weight
         weighted = design * weights[:, np.newaxis]
         square = design.T @ weighted + rule.shrinkage * np.eye(leaves.size)
@@ -247,7 +247,6 @@ def _parents(
 def _design(
     forest: Forest,
     codes: NDArray[np.unsignedinteger],
-    splits: NDArray[np.bool_],
     leaves: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Return which rows are in which leaves of what is kept: 0 and 1, shape (m, n_leaves)."""

@@ -152,7 +152,9 @@ class Dual:
         return self.best
 
 
-def _apart(rule: Rule, point: Point) -> Iterator[tuple[QuadraticRule, Point, slice, NDArray[np.int64]]]:
+def _apart(
+    rule: Rule, point: Point
+) -> Iterator[tuple[QuadraticRule, Point, slice, NDArray[np.int64]]]:
     """Yield the rule, the point and the splits of the trees that add to the same outputs."""
     if isinstance(rule, ExpandedRule):
         for part, own in zip(rule.parts, rule.apart(point), strict=True):

@@ -69,6 +69,19 @@ class Certificate:
             raise ValueError("a certificate must have a known status, and a gap with its bound")
         return found
 
+    def in_words(self) -> str:
+        """Return what this says, as a sentence for readers who have not read of gaps."""
+        if self.gap is None or self.bound is None:
+            return f"How far from the best pruning this is at most is not known: {self.reason}."
+        at = "at its alpha, on the rows it was pruned with"
+        if self.status == "optimal":
+            return f"This is the best pruning {at}: proved in {self.seconds:.1f} s."
+        late = " by the time limit" if self.status == "time limit" else ""
+        return (
+            f"The best pruning {at}, has an objective that is lower by at most "
+            f"{gap_in_words(self.gap)}: proved in {self.seconds:.1f} s{late}."
+        )
+
     def __str__(self) -> str:
         took = f"{self.seconds:.1f} s"
         if self.bound is None or self.gap is None:

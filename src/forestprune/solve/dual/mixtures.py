@@ -68,7 +68,7 @@ class Mixtures:
         self._promise = np.zeros(forest.n_trees)
 
     def means(self) -> Floats:
-        """Return what each mixture adds in each leaf of its unpruned tree: (n_outputs, n_leaves)."""
+        """Return what each mixture adds in each leaf of its unpruned tree."""
         mixture, first = self.mixture, first_leaves(self._encoding.forest.offsets)
         share = np.repeat(mixture.share, np.diff(first), axis=0)
         means: Floats = np.einsum("kol,lk->ol", mixture.adds, share)
