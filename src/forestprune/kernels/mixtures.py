@@ -193,7 +193,7 @@ def _measure(adds, k, weight, square):
 
 
 @inner
-def _free_place(mixture, i, adds, weight):
+def free_place(mixture, i, adds, weight):
     """Return a place for another pruning in the mixture of tree i.
 
     If there is none, the two that have the smallest shares become one.
@@ -260,13 +260,12 @@ def _choose_shares(share, penalty, square, product, slope):
 
 
 @kernel
-def measure_mixtures(prunings, mixture):
+def measure_mixtures(offsets, leaf_weight, mixture):
     """Measure all prunings of all mixtures by the weights of the rows in leaves."""
     for i in range(mixture.share.shape[0]):
-        first = first_leaf(prunings.offsets[i], i)
-        leaves = slice(first, first_leaf(prunings.offsets[i + 1], i + 1))
+        first, last = first_leaf(offsets[i], i), first_leaf(offsets[i + 1], i + 1)
         for k in range(mixture.share.shape[1]):
-            adds, weight = mixture.adds[:, :, leaves], prunings.leaf_weight[leaves]
+            adds, weight = mixture.adds[:, :, first:last], leaf_weight[first:last]
             _measure(adds, k, weight, mixture.square[i])
 
 
@@ -295,6 +294,46 @@ def _trace(prunings, mixture, i, k, keep, live):
         mixture.kept[k, mixture.first[i] + s] = 1.0 if here else 0.0
 
 
+@inner
+def begin_tree(code, mixture, i, adds, weight, spare, before, sums, rest):
+    """Find out how tree i stands; return its part of the objective under the tangent.
+
+    Writes what its mixture adds in each leaf into `before`, the residual summed over the rows there
+    into `sums`, and that without the tree into `rest`.
+    """
+    share, leaves = mixture.share[i], weight.size
+    _means(adds, share, before)
+    now = 0.0
+    for k in range(share.size):
+        now += share[k] * mixture.penalty[i, k] if share[k] > 0.0 else 0.0
+    for o in range(adds.shape[1]):
+        sum_by(code, mixture.residual[o], sums[o, :leaves], spare)
+        for rank in range(leaves):
+            now -= 2.0 * sums[o, rank] * before[o, rank]
+            rest[o, rank] = sums[o, rank] + weight[rank] * before[o, rank]
+    return now
+
+
+@inner
+def finish_tree(code, row_weight, mixture, i, k, adds, weight, before, rest, after, scratch):
+    """Choose the shares of tree i anew, whose k-th pruning is another one; move the residual."""
+    share, square, n = mixture.share[i], mixture.square[i], mixture.share.shape[1]
+    product, slope = scratch[0], scratch[1]
+    _measure(adds, k, weight, square)
+    for j in range(n):
+        product[j] = 0.0
+        for o in range(adds.shape[1]):
+            for rank in range(weight.size):
+                product[j] += rest[o, rank] * adds[j, o, rank]
+    _choose_shares(share, mixture.penalty[i], square, product, slope)
+    _means(adds, share, after)
+    for o in range(adds.shape[1]):
+        step = after[o]
+        for rank in range(weight.size):
+            step[rank] -= before[o, rank]
+        subtract(step, code, row_weight, mixture.residual[o])
+
+
 @kernel
 def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough, promise):
     """Let the mixtures of some trees descend, one after another, the others as they are.
@@ -303,53 +342,31 @@ def sweep_mixtures(codes, row_weight, prunings, mixture, order, enough, promise)
     is no more than `enough`, it is left as it is.
     """
     outputs, size = prunings.origin.shape[0], largest_tree(prunings)
-    n = mixture.share.shape[1]
-    spare, scratch = np.empty((3, FEW)), np.empty(2 * size + 2)
+    spare, at_depth = np.empty((3, FEW)), np.empty(2 * size + 2)
     total, value = np.empty((outputs, size)), np.empty((outputs, size))
     rest, before = np.empty((outputs, size)), np.empty((outputs, size))
-    after, best = np.empty((outputs, size)), np.empty(size)
+    after, sums = np.empty((outputs, size)), np.empty((outputs, size))
     keep, live = np.empty(size, np.bool_), np.empty(size, np.bool_)
-    product, slope = np.empty(n), np.empty(n)
+    best, scratch = np.empty(size), np.empty((2, mixture.share.shape[1]))
     for i in order:
         leaf = leaves_of(prunings, i)
         if leaf.size < 2:
             continue
-        first, leaves = first_leaf(prunings.offsets[i], i), leaf.size
-        weight = prunings.leaf_weight[first : first + leaves]
-        adds = mixture.adds[:, :, first : first + leaves]
-        share, penalty, square = mixture.share[i], mixture.penalty[i], mixture.square[i]
-        _means(adds, share, before)
-        now = 0.0
-        for k in range(n):
-            now += share[k] * penalty[k] if share[k] > 0.0 else 0.0
+        first = first_leaf(prunings.offsets[i], i)
+        weight = prunings.leaf_weight[first : first + leaf.size]
+        adds = mixture.adds[:, :, first : first + leaf.size]
+        now = begin_tree(codes[i], mixture, i, adds, weight, spare, before, sums, rest)
         for o in range(outputs):
-            sums = rest[o]
-            sum_by(codes[i], mixture.residual[o], sums[:leaves], spare)
-            for rank in range(leaves):
-                total[o, leaf[rank]] = sums[rank]
-                now -= 2.0 * sums[rank] * before[o, rank]
-                sums[rank] += weight[rank] * before[o, rank]
-        gap = now - lowest_pruning(prunings, i, total, best, keep, scratch)
-        promise[i] = gap
-        if gap <= enough:
+            for rank in range(leaf.size):
+                total[o, leaf[rank]] = sums[o, rank]
+        promise[i] = now - lowest_pruning(prunings, i, total, best, keep, at_depth)
+        if promise[i] <= enough:
             continue
-        k = _free_place(mixture, i, adds, weight)
-        penalty[k] = _spell_out(prunings, i, total, keep, value, live, adds[k])
+        k = free_place(mixture, i, adds, weight)
+        mixture.penalty[i, k] = _spell_out(prunings, i, total, keep, value, live, adds[k])
         if mixture.kept.shape[0]:
             _trace(prunings, mixture, i, k, keep, live)
-        _measure(adds, k, weight, square)
-        for j in range(n):
-            product[j] = 0.0
-            for o in range(outputs):
-                for rank in range(leaves):
-                    product[j] += rest[o, rank] * adds[j, o, rank]
-        _choose_shares(share, penalty, square, product, slope)
-        _means(adds, share, after)
-        for o in range(outputs):
-            step = after[o]
-            for rank in range(leaves):
-                step[rank] -= before[o, rank]
-            subtract(step, codes[i], row_weight, mixture.residual[o])
+        finish_tree(codes[i], row_weight, mixture, i, k, adds, weight, before, rest, after, scratch)
 
 
 @kernel

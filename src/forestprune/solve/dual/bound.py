@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forestprune.kernels.records import MOST_LEVELS
 from forestprune.options import Options
 from forestprune.solve.dual.mixtures import Mixtures
 from forestprune.solve.expanded import STEEPER, ExpandedRule, expansion, of_output
@@ -169,8 +170,8 @@ def hindrance(rule: Rule, options: Options) -> str | None:
     forest = rule.problem.encoding.forest
     if options.joint is not None:
         return "weights of trees were chosen along with their depths, which is not convex"
-    if rule.by_levels:
-        return "no bound is known for levels of symmetric trees; rule='subtree' has one"
+    if rule.by_levels and forest.max_depth > MOST_LEVELS:
+        return f"trees of more than {MOST_LEVELS} levels have too many choices of levels to try all"
     bounded = options.shrinkages[0] > 0.0 or forest.averages_distributions
     if options.refits and not bounded:
         return "without shrinkage nothing keeps the values of leaves from growing in the dual"
