@@ -26,6 +26,7 @@ import numpy as np
 
 from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.nodes import (
+    ONE,
     add_up_splits,
     first_leaf,
     first_split,
@@ -41,29 +42,32 @@ ROUNDS = 40
 
 
 @inner
-def lowest_value(prunings, o, v, total):
-    """Return what node v adds to output o at the lowest, as a leaf with this sum."""
-    f = prunings.origin[o, v]
-    if prunings.refit:
-        if prunings.shrinkage > 0.0:
-            f += total / prunings.shrinkage
-        elif total != 0.0:
-            f = np.inf if total > 0.0 else -np.inf
-        f = min(max(f, prunings.least[o]), prunings.most[o])
-    return f
+def lowest_value(origin, total, refit, shrinkage, least, most):
+    """Return what a node adds at the lowest as a leaf with this sum, given what it added."""
+    if not refit:
+        return origin
+    if shrinkage > 0.0:
+        origin += total / shrinkage
+    elif total != 0.0:
+        origin = np.inf if total > 0.0 else -np.inf
+    return min(max(origin, least), most)
 
 
 @inner
 def _leaf_objectives(prunings, i, total, best):
     """Write into best[v] the objective of node v as a leaf; a lone root adds nothing."""
     a, b = prunings.offsets[i], prunings.offsets[i + 1]
+    # Names of their own: whole records, handed on for each node, would take most of the time.
+    refit, shrinkage = prunings.refit, prunings.shrinkage
     for v in range(b - a):
         best[v] = 0.0
     for o in range(total.shape[0]):
+        sums, origin = total[o], prunings.origin[o][a:b]
+        least, most = prunings.least[o], prunings.most[o]
         for v in range(b - a):
-            f = lowest_value(prunings, o, a + v, total[o, v])
-            shift = f - prunings.origin[o, a + v]
-            best[v] += prunings.shrinkage * shift * shift - 2.0 * f * total[o, v]
+            f = lowest_value(origin[v], sums[v], refit, shrinkage, least, most)
+            shift = f - origin[v]
+            best[v] += shrinkage * shift * shift - 2.0 * f * sums[v]
     best[0] = 0.0
 
 
@@ -71,14 +75,15 @@ def _leaf_objectives(prunings, i, total, best):
 def _lowest_subtree(prunings, i, best, keep):
     """Find the lowest subtree; return its objective. best[v] is that of node v as a leaf."""
     split = splits_of(prunings, i)
-    first, bound = first_split(prunings.offsets[i], i), prunings.said.size > 0
+    first = first_split(prunings.offsets[i], i)
+    cost, said = prunings.cost[first:], prunings.said[first:]
     for k in range(split.size):
-        s = split.size - 1 - k
-        below = best[2 * s + 1] + best[2 * s + 2] + prunings.cost[first + s]
-        here = best[split[s]]
+        s = np.uint64(split.size - 1 - k)
+        left = s + s + ONE
+        below, here = best[left] + best[left + ONE] + cost[s], best[split[s]]
         keep[s] = below < here
-        if bound and prunings.said[first + s]:
-            keep[s] = prunings.said[first + s] == MUST
+        if said.size and said[s]:
+            keep[s] = said[s] == MUST
         best[split[s]] = below if keep[s] else here
     return best[0]
 
@@ -153,7 +158,14 @@ def _spell_out(prunings, i, total, keep, value, live, adds):
             for o in range(outputs):
                 value[o, c] = value[o, v]
                 if here:
-                    value[o, c] = lowest_value(prunings, o, a + c, total[o, c])
+                    value[o, c] = lowest_value(
+                        prunings.origin[o, a + c],
+                        total[o, c],
+                        prunings.refit,
+                        prunings.shrinkage,
+                        prunings.least[o],
+                        prunings.most[o],
+                    )
     if by_depth:
         penalty += prunings.layer_cost[i, deepest]
     if prunings.refit:
