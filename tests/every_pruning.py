@@ -47,7 +47,7 @@ def of_tree(case, i):
     return found
 
 
-def cut_at_depths(prunings, case, i):
+def of_layers(case, i):
     """Return those prunings of tree i that cut it at a depth."""
     levels = np.array(
         [
@@ -57,7 +57,7 @@ def cut_at_depths(prunings, case, i):
             if not node.is_leaf
         ]
     )
-    return [each for each in prunings if np.array_equal(each.splits, levels < each.depth)]
+    return [each for each in of_tree(case, i) if np.array_equal(each.splits, levels < each.depth)]
 
 
 def objective(problem: Problem, raw, cost, shift, alpha, shrinkage):
@@ -90,15 +90,13 @@ def _descended(problem, inside, origin, shrinkage):
     return (found.x if found.fun < value(start) else start).reshape(origin.shape)
 
 
-def everything(problem, case, alpha, costs, shrinkage, *, layers=False):
-    """Yield the objective of every pruning of the forest, and its splits.
+def everything(problem, case, alpha, costs, shrinkage, of=of_tree):
+    """Yield the objective of every pruning of the forest.
 
     `costs` has for each tree a function from one of its prunings to what that costs; with a
-    `shrinkage` leaves have their best values.
+    `shrinkage` leaves have their best values. `of` lists the prunings of one tree.
     """
-    trees = [of_tree(case, i) for i in range(len(case.roots))]
-    if layers:
-        trees = [cut_at_depths(each, case, i) for i, each in enumerate(trees)]
+    trees = [of(case, i) for i in range(len(case.roots))]
     intercept = problem.intercept[:, None]
     for chosen in product(*trees):
         cost = sum(price(each) for price, each in zip(costs, chosen, strict=True))
@@ -110,5 +108,24 @@ def everything(problem, case, alpha, costs, shrinkage, *, layers=False):
             origin = np.concatenate([np.zeros((0, added.shape[1])), *(e.origin for e in chosen)])
             values = best_values(problem, inside, origin, shrinkage)
             added, shift = inside @ values, float(((values - origin) ** 2).sum())
-        splits = np.concatenate([np.empty(0, bool), *(each.splits for each in chosen)])
-        yield objective(problem, intercept + added.T, cost, shift, alpha, shrinkage), splits
+        yield objective(problem, intercept + added.T, cost, shift, alpha, shrinkage)
+
+
+def of_levels(case, i):
+    """Return every choice of levels of the symmetric tree i; splits are left out."""
+    root, scale = case.roots[i], case.forest.scale[i]
+    ends = [naive.visited(root, row, case.dtype)[-1] for row in case.X]
+    found = []
+    for kept in naive.level_choices(root):
+        cells = list(naive.cells_of(root, kept).values()) if kept else []
+        inside = [[float(any(end is leaf for leaf in cell)) for cell in cells] for end in ends]
+        origin = [scale * (naive.mean_of_leaves(cell) - np.array(root.value)) for cell in cells]
+        found.append(
+            TreePruning(
+                np.empty(0, bool),
+                len(kept),
+                np.reshape(inside, (len(case.X), len(cells))),
+                np.reshape(origin, (len(cells), case.forest.n_outputs)),
+            )
+        )
+    return found

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import every_pruning
 import naive
 import numpy as np
 import pytest
 from effort import DEEP, EXAMPLES, INTERPRETED
-from every_pruning import everything
+from every_pruning import everything, of_layers, of_levels, of_tree
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from loss_cases import LOSSES
@@ -19,7 +18,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from strategies import alphas, cases
+from strategies import alphas, cases, symmetric_nodes
 
 from forestprune import Forest, encode
 from forestprune.kernels.records import MUST, MUST_NOT
@@ -99,7 +98,7 @@ def test_no_subtrees_are_better_than_the_bound(case, alpha, shrinkage, start, da
     problem = case.pose()
     rule = make_rule(problem, options)
     found = everything(problem, case, alpha, prices(case, costs), shrinkage)
-    best = min(objective for objective, _ in found)
+    best = min(found)
     for bound, upper in bounds_of(rule, alpha, start):
         assert bound <= best + slack(best)
         assert bound <= upper + slack(upper)
@@ -109,10 +108,24 @@ def test_no_subtrees_are_better_than_the_bound(case, alpha, shrinkage, start, da
 @given(cases(**tiny | {"depth": 3}), alphas, starts)
 def test_no_layers_are_better_than_the_bound(case, alpha, start):
     problem, rule = case.pose(), case.layer_rule()
-    found = everything(problem, case, alpha, layer_prices(case), None, layers=True)
-    best = min(objective for objective, _ in found)
+    found = everything(problem, case, alpha, layer_prices(case), None, of_layers)
+    best = min(found)
     for bound, _ in bounds_of(rule, alpha, start):
         assert bound <= best + slack(best)
+
+
+@many
+@given(cases(**tiny, trees=symmetric_nodes), alphas, st.none() | shrinkages, starts)
+def test_no_levels_are_better_than_the_bound(case, alpha, shrinkage, start):
+    weighting = case.weighting if np.ndim(case.weighting) < 1 or case.forest.max_depth else "node"
+    how = {"refit": shrinkage is not None, "shrinkage": shrinkage, "weighting": weighting}
+    problem = case.pose()
+    rule = make_rule(problem, Options(rule="oblivious", **how))
+    costs = [lambda each, own=own: float(own[each.depth]) for own in rule.costs]
+    best = min(everything(problem, case, alpha, costs, shrinkage, of_levels))
+    for bound, upper in bounds_of(rule, alpha, start):
+        assert bound <= best + slack(best)
+        assert bound <= upper + slack(upper)
 
 
 @pytest.mark.parametrize("layers", [False, True], ids=["subtrees", "layers"])
@@ -135,8 +148,8 @@ def test_bounds_hold_for_every_loss(name, layers, case, alpha, shrinkage, data):
     how = {"rule": "layer", "weighting": case.weighting} if layers else refit
     rule = make_rule(problem, Options(**how))
     price = layer_prices(case) if layers else prices(case, None)
-    found = everything(problem, case, alpha, price, shrinkage, layers=layers)
-    best = min(objective for objective, _ in found)
+    found = everything(problem, case, alpha, price, shrinkage, of_layers if layers else of_tree)
+    best = min(found)
     for bound, upper in bounds_of(rule, alpha, "everything"):
         assert bound <= best + slack(best)
         assert bound <= upper + slack(upper)
@@ -149,9 +162,7 @@ def test_the_lowest_prunings_are_those_of_all(case, alpha, shrinkage, data):
     layers = shrinkage is None and data.draw(st.booleans())
     problem = case.pose()
     rule = case.layer_rule(problem) if layers else make_rule(problem, options)
-    trees = [every_pruning.of_tree(case, i) for i in range(len(case.roots))]
-    if layers:
-        trees = [every_pruning.cut_at_depths(each, case, i) for i, each in enumerate(trees)]
+    trees = [(of_layers if layers else of_tree)(case, i) for i in range(len(case.roots))]
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     residual = rng.normal(size=problem.target.shape)
     mixtures = Mixtures(rule, alpha, rule.point(alpha), trace=True)
@@ -214,7 +225,7 @@ def test_the_lowest_prunings_are_those_of_all(case, alpha, shrinkage, data):
 def test_mixtures_come_down_to_the_best_of_all_mixtures(case, alpha):
     problem = case.pose()
     rule = make_rule(problem, Options(refit=False))
-    trees = [every_pruning.of_tree(case, i) for i in range(len(case.roots))]
+    trees = [of_tree(case, i) for i in range(len(case.roots))]
     costs = prices(case, None)
     sizes = np.cumsum([len(own) for own in trees])[:-1]
     away = (problem.target - problem.intercept[:, None]).T
@@ -252,7 +263,7 @@ def test_branch_and_bound_finds_the_best_of_all(refit, case, alpha, shrinkage):
     shrinkage = shrinkage if refit else None
     problem = case.pose()
     rule = make_rule(problem, Options(refit=refit, shrinkage=shrinkage))
-    best = min(e for e, _ in everything(problem, case, alpha, prices(case, None), shrinkage))
+    best = min(everything(problem, case, alpha, prices(case, None), shrinkage))
     proved = BranchAndBound(rule, rule.point(alpha), 100, 30.0).solve()
     assert not proved.timed_out
     assert proved.point.objective == pytest.approx(best, rel=2e-6, abs=1e-9)
@@ -262,8 +273,8 @@ def test_branch_and_bound_finds_the_best_of_all(refit, case, alpha, shrinkage):
 @given(cases(**tiny | {"depth": 3}), alphas)
 def test_branch_and_bound_finds_the_best_layers(case, alpha):
     problem, rule = case.pose(), case.layer_rule()
-    found = everything(problem, case, alpha, layer_prices(case), None, layers=True)
-    best = min(objective for objective, _ in found)
+    found = everything(problem, case, alpha, layer_prices(case), None, of_layers)
+    best = min(found)
     proved = BranchAndBound(rule, rule.point(alpha), 100, 30.0).solve()
     assert proved.point.objective == pytest.approx(best, rel=2e-6, abs=1e-9)
     assert proved.bound <= best + slack(best)

@@ -244,6 +244,8 @@ class Size:
         for name in ("alpha", "tolerance"):
             if not math.isfinite(asked.get(name, 0.0)):
                 raise WrongCallError(f"{spelled(name)} must be finite, got {asked[name]}.")
+        if options.solver == "exact" and self.alpha is None:
+            raise WrongCallError("--solver exact finds the best model for one --alpha: give that.")
         free = {"alpha", "max_depth"} | ({"max_trees"} if options.polish == "subset" else set())
         others = [name for name in asked if name not in free]
         if self.alpha is not None and others:
@@ -326,7 +328,7 @@ class How:
             "--solver is for --polish subset, but for exact": "solver" in given
             and not subset
             and options.solver != "exact",
-            "--time-limit is for --solver exact and --polish subset": "time_limit" in given
+            "--time-limit is for --polish subset and --solver exact": "time_limit" in given
             and not subset
             and options.solver != "exact",
             "--alpha2 is for --joint, --polish ridge and --polish subset": "alpha2" in given
