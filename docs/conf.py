@@ -19,6 +19,7 @@ CONTENTS = {
         "/docs/xgboost-in-production",
         "/docs/report",
         "/docs/split-polish",
+        "/docs/certificates",
         "/docs/scale",
     ],
     "Choose": ["/docs/which-options", "/docs/which-models", "/docs/limits"],
@@ -38,6 +39,7 @@ CONTENTS = {
         "/benchmarks/results/constraints",
         "/benchmarks/results/symmetric",
         "/benchmarks/results/tolerance",
+        "/benchmarks/results/certificates",
         "/benchmarks/results/paper/README",
     ],
 }
