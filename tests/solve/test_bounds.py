@@ -18,14 +18,16 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from strategies import alphas, cases, symmetric_nodes
+from strategies import N_FEATURES, alphas, cases, symmetric_nodes
 
 from forestprune import Forest, encode
+from forestprune.forest.origin import Origin
 from forestprune.kernels.records import MUST, MUST_NOT
 from forestprune.options import Options
 from forestprune.rows.encoding import Encoding
 from forestprune.select.solver import Solver, make_rule
 from forestprune.select.solver import everything as full_model
+from forestprune.solve.descent import Descent
 from forestprune.solve.dual.bound import Dual, hindrance
 from forestprune.solve.dual.mixtures import Mixtures
 from forestprune.solve.exact import BranchAndBound
@@ -35,6 +37,16 @@ pytestmark = pytest.mark.deep
 tiny = {"max_trees": 2, "depth": 2, "joint": (None,), "min_trees": 1}
 many = settings(max_examples=4 * EXAMPLES if not INTERPRETED else 5)
 shrinkages = st.sampled_from([0.1, 1.0, 10.0])
+
+
+@st.composite
+def constrained_cases(draw, **options):
+    """Draw symmetric trees with constraints, which they need not keep as they are."""
+    case = draw(cases(trees=symmetric_nodes, categorical=False, max_outputs=1, **options))
+    signs = draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=N_FEATURES, max_size=N_FEATURES))
+    assume(any(signs) and case.forest.n_trees)
+    origin = Origin("catboost", "Model", {"symmetric": True}, monotone=tuple(signs))
+    return replace(case, forest=replace(case.forest, origin=origin))
 
 
 def node_costs(case, rng):
@@ -68,21 +80,23 @@ def slack(objective):
 
 
 def point_of(rule, alpha, start):
-    """Return a point to begin at: nothing, the descent's, or everything."""
+    """Return a point to begin at: what is kept now, or everything."""
     if start == "everything":
         full = full_model(rule.problem)
         rule.move_to(full)
     return rule.point(alpha)
 
 
-starts = st.sampled_from(["nothing", "everything"])
+starts = st.sampled_from(["as it is", "everything"])
 
 
-def bounds_of(rule, alpha, start, rounds=(0, 1, 30)):
-    """Yield bounds, rounder and rounder, and what mixtures come down to."""
+def bounds_of(rule, alpha, start, rounds=(0, 1, 20)):
+    """Yield bounds, higher and higher, and what mixtures come down to."""
     dual = Dual(rule, point_of(rule, alpha, start))
     for count in rounds:
-        dual.raise_bound(np.inf, count)
+        for _ in range(count):
+            dual.sweep(2, 1e-9)
+            dual.look()
         yield dual.best, dual.upper
 
 
@@ -128,6 +142,19 @@ def test_no_levels_are_better_than_the_bound(case, alpha, shrinkage, start):
         assert bound <= upper + slack(upper)
 
 
+@given(constrained_cases(max_trees=2, depth=2, joint=(None,)), alphas, st.none() | shrinkages)
+def test_no_levels_that_keep_constraints_are_better_than_the_bound(case, alpha, shrinkage):
+    """Held to what the rule finds, from nothing and from everything: values have to be in order."""
+    how = {"refit": shrinkage is not None, "shrinkage": shrinkage}
+    rule = make_rule(case.pose(), Options(rule="oblivious", **how))
+    for start in ("as it is", "everything"):
+        point_of(rule, 0.0, start)
+        Descent(rule).descend(alpha, 50)
+        found = rule.point(alpha)
+        for bound, _ in bounds_of(rule, alpha, "as it is"):
+            assert bound <= found.objective + slack(found.objective)
+
+
 @pytest.mark.parametrize("layers", [False, True], ids=["subtrees", "layers"])
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=max(EXAMPLES // 2, 4))
@@ -165,7 +192,7 @@ def test_the_lowest_prunings_are_those_of_all(case, alpha, shrinkage, data):
     trees = [(of_layers if layers else of_tree)(case, i) for i in range(len(case.roots))]
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     residual = rng.normal(size=problem.target.shape)
-    mixtures = Mixtures(rule, alpha, rule.point(alpha), trace=True)
+    mixtures = Mixtures(rule, rule.point(alpha), trace=True)
     price = alpha * problem.variation
     costs = layer_prices(case) if layers else prices(case, None)
 

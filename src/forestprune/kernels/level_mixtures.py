@@ -1,15 +1,15 @@
 """Mixtures of levels of symmetric trees: as in mixtures.py, with the prunings of oblivious.py.
 
 Under a tangent rows weigh nothing, so the lowest choice of levels is the one that `oblivious.py`
-finds for leaves without weight. What constraints ask of values is left out: that can only make the
-bound lower.
+finds for leaves without weight. What constraints ask of new values is left out: that can only make
+the bound lower.
 """
 
 import numpy as np
 
 from forestprune.kernels.jit import inner, kernel
 from forestprune.kernels.mixtures import begin_tree, finish_tree, free_place
-from forestprune.kernels.oblivious import best_choice, count_levels, fit_cells, try_all
+from forestprune.kernels.oblivious import best_levels, count_levels, fit_cells
 from forestprune.kernels.sums import FEW, sum_by
 
 
@@ -20,16 +20,6 @@ def _largest(trees):
     for i in range(trees.depth.size):
         largest = max(largest, trees.first[i + 1] - trees.first[i])
     return largest
-
-
-@inner
-def _lowest(places, trees, price, i, total, table, best):
-    """Return the levels that are lowest to keep, and their objective; 0 if it is none."""
-    try_all(places, trees, price, i, 1.0, total, table, best)
-    levels, least = best_choice(trees, price, i, 1.0, best)
-    if least < 0.0:
-        return levels, least
-    return 0, 0.0
 
 
 @inner
@@ -57,7 +47,7 @@ def sweep_level_mixtures(
     spare, table = np.empty((3, FEW)), np.empty((4, places.step.size))
     rest, before = np.empty((outputs, size)), np.empty((outputs, size))
     after, sums = np.empty((outputs, size)), np.empty((outputs, size))
-    best, cells, shapes = np.empty(size), np.empty((3, outputs, size)), np.empty((3, size))
+    best, cells, shapes = np.empty(size), np.empty((3, outputs, size)), np.empty((36, size))
     cell, scratch = np.empty(size, np.uint32), np.empty((2, mixture.share.shape[1]))
     for i in order:
         a, b = trees.first[i], trees.first[i + 1]
@@ -65,7 +55,7 @@ def sweep_level_mixtures(
             continue
         weight, adds = leaf_weight[a:b], mixture.adds[:, :, a:b]
         now = begin_tree(codes[i], mixture, i, adds, weight, spare, before, sums, rest)
-        levels, least = _lowest(places, trees, price, i, sums, table, best)
+        levels, least = best_levels(places, trees, price, i, sums, cell, cells, shapes, table, best)
         promise[i] = now - least
         if promise[i] <= enough:
             continue
@@ -81,9 +71,11 @@ def lowest_levels(some, codes, trees, places, price, residual, least):
     """Write into least[i] the objective of the lowest levels of some trees, given a residual."""
     outputs, size = trees.origin.shape[0], _largest(trees)
     spare, table = np.empty((3, FEW)), np.empty((4, places.step.size))
-    sums, best = np.empty((outputs, size)), np.empty(size)
+    sums, best, cell = np.empty((outputs, size)), np.empty(size), np.empty(size, np.uint32)
+    cells, shapes = np.empty((3, outputs, size)), np.empty((36, size))
     for i in some:
         leaves = trees.first[i + 1] - trees.first[i]
         for o in range(outputs):
             sum_by(codes[i], residual[o], sums[o, :leaves], spare)
-        least[i] = _lowest(places, trees, price, i, sums, table, best)[1]
+        found = best_levels(places, trees, price, i, sums, cell, cells, shapes, table, best)
+        least[i] = found[1]

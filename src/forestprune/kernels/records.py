@@ -82,6 +82,9 @@ class Overlaps(NamedTuple):
 MOST_LEVELS = 10
 """Up to how many levels of a symmetric tree all choices are tried."""
 
+MOST_CONSTRAINED = 8
+"""The same for trees with constraints, where each choice takes an isotonic regression."""
+
 
 class SymmetricTrees(NamedTuple):
     """What never changes while levels are chosen. Levels are bits, the last one lowest."""

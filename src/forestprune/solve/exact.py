@@ -125,8 +125,7 @@ class BranchAndBound:
             bound, split = self._look(node)
             if perf_counter() > self._until:
                 done = min(done, bound, *(each.bound for each in waiting))
-                objective = self._best.objective
-                return Proved(self._best, min(done, objective), objective > 0.0)
+                return Proved(self._best, min(done, self._best.objective), timed_out=True)
             if split is None:
                 done = min(done, bound)
                 continue

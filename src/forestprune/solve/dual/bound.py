@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from forestprune.kernels.records import MOST_LEVELS
+from forestprune.kernels.records import MOST_CONSTRAINED, MOST_LEVELS
 from forestprune.options import Options
 from forestprune.solve.dual.mixtures import Mixtures
 from forestprune.solve.expanded import STEEPER, ExpandedRule, expansion, of_output
@@ -58,7 +58,7 @@ class Dual:
     def __init__(self, rule: Rule, point: Point, *, trace: bool = False) -> None:
         self.problem: Problem = rule.problem
         self.groups = [
-            Group(Mixtures(own, at.alpha, at, trace=trace), outputs, splits)
+            Group(Mixtures(own, at, trace=trace), outputs, splits)
             for own, at, outputs, splits in _apart(rule, point)
         ]
         self._apart = self.problem.encoding.forest.tree_output.size > 0
@@ -170,8 +170,9 @@ def hindrance(rule: Rule, options: Options) -> str | None:
     forest = rule.problem.encoding.forest
     if options.joint is not None:
         return "weights of trees were chosen along with their depths, which is not convex"
-    if rule.by_levels and forest.max_depth > MOST_LEVELS:
-        return f"trees of more than {MOST_LEVELS} levels have too many choices of levels to try all"
+    most = MOST_CONSTRAINED if forest.monotone.size and not options.refits else MOST_LEVELS
+    if rule.by_levels and forest.max_depth > most:
+        return f"trees of more than {most} levels have too many choices of levels to try all"
     bounded = options.shrinkages[0] > 0.0 or forest.averages_distributions
     if options.refits and not bounded:
         return "without shrinkage nothing keeps the values of leaves from growing in the dual"

@@ -126,7 +126,7 @@ class PrunedTrees(Choices):
 
 
 class Levels(Choices):
-    """Levels of symmetric trees; what constraints ask of values is left out.
+    """Levels of symmetric trees; what constraints ask of new values is left out.
 
     Parameters
     ----------
@@ -137,9 +137,11 @@ class Levels(Choices):
     def __init__(self, rule: ObliviousRule, alpha: float) -> None:
         self._rule, self._codes = rule, rule.problem.encoding.codes
         trees, self._places = rule.symmetric
-        none = np.zeros_like(trees.rising)
         weightless = seal(np.zeros_like(trees.weight))
-        self._trees = trees._replace(weight=weightless, rising=none, falling=none)
+        self._trees = trees._replace(weight=weightless)
+        if rule.refits:
+            none = np.zeros_like(trees.rising)
+            self._trees = self._trees._replace(rising=none, falling=none)
         self._price: LevelPrice = rule.price(alpha)
         self._leaf_weight = weightless
 

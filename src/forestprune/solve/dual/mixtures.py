@@ -15,7 +15,7 @@ from forestprune.system.threads import Crew
 
 Floats = NDArray[np.float64]
 
-MOST, LEAST, MOST_NUMBERS = 12, 4, 1 << 26
+MOST, LEAST, MOST_NUMBERS = 12, 4, 1 << 24
 """Prunings of a mixture, and how many numbers all of them may take where trees are large."""
 
 
@@ -25,20 +25,16 @@ class Mixtures:
     Parameters
     ----------
     rule : QuadraticRule
-    alpha : float
-        In units of its own problem.
     point : Point
-        What is kept of its trees.
+        What is kept of its trees, at an alpha in units of its own problem.
     trace : bool
         Whether to follow how much of each split is kept.
     """
 
-    def __init__(
-        self, rule: QuadraticRule, alpha: float, point: Point, *, trace: bool = False
-    ) -> None:
+    def __init__(self, rule: QuadraticRule, point: Point, *, trace: bool = False) -> None:
         problem, forest = rule.problem, rule.problem.encoding.forest
         self._problem, self._encoding = problem, problem.encoding
-        self._choices = choices_of(rule, alpha)
+        self._choices = choices_of(rule, point.alpha)
         self._crew = Crew(problem.n_jobs, self._encoding.codes.size > 1_000_000)
         self._order = np.arange(forest.n_trees)
         self._promise = np.zeros(forest.n_trees)
