@@ -61,6 +61,7 @@ def prune(
       tree at a depth.
     - `refit`, `shrinkage`: whether leaf values are refitted, which is the default but for layers,
       and how strongly they are shrunk towards the original ones.
+    - `certify`: whether to bound how far from the least objective the model can be at most.
     - `n_jobs`: threads.
 
     What is minimised, over the part of each tree that is kept and its leaf values, is::
@@ -119,9 +120,9 @@ def prune(
     n_alphas : int
         How fine the path is from which a budget or tolerance picks: see :func:`prune_path`.
     **options
-        How to prune: `rule`, `refit`, `shrinkage`, `polish`, `scoring`, `weighting`, `max_iter`,
-        `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`,
-        `random_state`.
+        How to prune: `rule`, `refit`, `shrinkage`, `polish`, `scoring`, `weighting`, `certify`,
+        `max_iter`, `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`,
+        `time_limit`, `random_state`.
         :class:`forestprune.Options` describes all of them.
 
     Returns

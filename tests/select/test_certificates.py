@@ -106,10 +106,14 @@ def test_where_there_is_no_bound_the_reason_is_told(options, reason):
     assert reason in repr(small)
 
 
-def test_new_splits_have_no_bound_but_what_is_only_pruned_has():
-    small = fp.prune(FOREST, X, Y, max_nodes=20, shrinkage=30, polish="split", certify=True)
+def test_new_splits_have_no_bound():
+    small = fp.prune(BOOSTED, X, Y, max_nodes=9, shrinkage=30, polish="split", certify=True)
     assert small.n_new_splits
     assert "splits are new" in small.certificate.reason
+
+
+@pytest.mark.long
+def test_what_is_only_pruned_beside_new_splits_has_a_bound():
     path = fp.prune_path(FOREST, X, Y, n_alphas=3, polish="split", certify=True)
     for small in path:
         assert (small.status == "unknown") == (small.n_new_splits > 0)

@@ -20,7 +20,7 @@ from sklearn.ensemble import (
 )
 from strategies import N_FEATURES, alphas, cases, symmetric_nodes
 
-from forestprune import Forest, encode
+from forestprune import Forest, InputSpec, encode
 from forestprune.forest.origin import Origin
 from forestprune.kernels.records import MUST, MUST_NOT
 from forestprune.options import Options
@@ -447,6 +447,26 @@ def test_constraints_are_kept_to_by_what_is_bounded():
 
 def test_deep_draws_thousands():
     assert not DEEP or 4 * EXAMPLES * 2 + len(LOSSES) * 2 * (EXAMPLES // 2) > 2000
+
+
+def test_forests_without_trees_or_splits_have_bounds():
+    for roots in (0, 2):
+        forest = Forest(
+            offsets=np.arange(roots + 1),
+            left=np.full(roots, -1),
+            feature=np.full(roots, -1),
+            threshold=np.zeros(roots),
+            missing_left=np.zeros(roots, bool),
+            value=np.ones((roots, 1)),
+            cover=np.ones(roots),
+            scale=np.ones(roots),
+            base=np.array([3.0]),
+            input=InputSpec(n_features=X.shape[1]),
+        )
+        for options in (Options(refit=False), Options(), Options(rule="layer")):
+            rule = make_rule(pose(encode(forest, X), Y), options)
+            point = rule.point(1.0)
+            assert Dual(rule, point).raise_bound(point.objective) == pytest.approx(point.objective)
 
 
 def test_a_constant_has_itself_as_a_bound():

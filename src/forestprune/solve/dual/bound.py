@@ -59,7 +59,7 @@ class Dual:
         self.problem: Problem = rule.problem
         self.groups = [
             Group(Mixtures(own, at, trace=trace), outputs, splits)
-            for own, at, outputs, splits in _apart(rule, point)
+            for own, at, outputs, splits in _parts_of(rule, point)
         ]
         self._apart = self.problem.encoding.forest.tree_output.size > 0
         self._steepness = 1.0
@@ -153,7 +153,7 @@ class Dual:
         return self.best
 
 
-def _apart(
+def _parts_of(
     rule: Rule, point: Point
 ) -> Iterator[tuple[QuadraticRule, Point, slice, NDArray[np.int64]]]:
     """Yield the rule, the point and the splits of the trees that add to the same outputs."""
