@@ -15,8 +15,8 @@ from forestprune.solve.rule import Rule
 from forestprune.system.progress import track
 
 BY_SAMPLE = (
-    "the model was chosen by a sample of the rows, so that its objective on all of them is not "
-    "known exactly"
+    "of so many rows, or rows by the block, a sample chooses the model, and what bounds its "
+    "objective on the sample bounds none on all rows"
 )
 
 

@@ -16,14 +16,14 @@ from forestprune.solve.rule import QuadraticRule, Rule
 
 Floats = NDArray[np.float64]
 
-ROUNDS, SWEEPS = 150, 6
+ROUNDS, SWEEPS = 60, 6
 """Rounds at most, and sweeps over all trees in each; after it the bound is worked out."""
 
 ENOUGH, WORTH = 2e-5, 0.05
 """The bound is high enough if what it could still rise by is less than this share of it, or than
 this share of the gap."""
 
-SLOW, PATIENCE = 0.02, 30
+SLOW, PATIENCE = 0.02, 10
 """If so many rounds together close less than this share of the gap, more are not worth it."""
 
 
