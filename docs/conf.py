@@ -20,6 +20,7 @@ CONTENTS = {
         "/docs/xgboost-in-production",
         "/docs/report",
         "/docs/split-polish",
+        "/docs/certificates",
         "/docs/scale",
     ],
     "Choose": ["/docs/which-options", "/docs/which-models", "/docs/limits"],
@@ -40,6 +41,7 @@ CONTENTS = {
         "/benchmarks/results/symmetric",
         "/benchmarks/results/tolerance",
         "/benchmarks/results/deployment",
+        "/benchmarks/results/certificates",
         "/benchmarks/results/paper/README",
     ],
 }

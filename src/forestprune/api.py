@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from forestprune.blocks.given import blocks_of
 from forestprune.exceptions import OptionError, named, warn_caller
-from forestprune.options import Format, Options, require_count, require_number
+from forestprune.options import Format, Options, require_count, require_heuristic, require_number
 from forestprune.select.all_rows import RowsByBlock
 from forestprune.select.budget import Budget
 from forestprune.select.by_sample import PATH_ROWS, BySample, require_suited
+from forestprune.select.certify import BY_SAMPLE, certified, without_bound
 from forestprune.select.choose import Wanted, open_model, solvers, whole_paths
 from forestprune.select.leaf_polish import LeafPolish
 from forestprune.select.path import PruningPath
@@ -63,6 +64,7 @@ def prune(
       tree at a depth.
     - `refit`, `shrinkage`: whether leaf values are refitted, which is the default but for layers,
       and how strongly they are shrunk towards the original ones.
+    - `certify`: whether to bound how far from the least objective the model can be at most.
     - `n_jobs`: threads.
 
     What is minimised, over the part of each tree that is kept and its leaf values, is::
@@ -127,9 +129,9 @@ def prune(
         thresholds of the model that was chosen to become one, which makes its program in C
         smaller: see :meth:`PrunedForest.share_thresholds`. None leaves all thresholds alone.
     **options
-        How to prune: `rule`, `refit`, `shrinkage`, `polish`, `scoring`, `weighting`, `max_iter`,
-        `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`, `time_limit`,
-        `random_state`.
+        How to prune: `rule`, `refit`, `shrinkage`, `polish`, `scoring`, `weighting`, `certify`,
+        `max_iter`, `n_jobs`; and the paper's own: `joint`, `alpha2`, `local_search`, `solver`,
+        `time_limit`, `random_state`.
         :class:`forestprune.Options` describes all of them.
 
     Returns
@@ -254,6 +256,7 @@ def prune_path(
     True
     """
     how = Options.of(options)
+    require_heuristic(how)
     require_count("n_alphas", n_alphas, 1)
     require_count("max_trees", max_trees, 1)
     if max_trees is not None and how.polish != "subset":
@@ -286,6 +289,7 @@ def prune_path(
             unpolished = plain if plain.polish is None else plain.plain
             by_sample = BySample(rows, by_block, validation_rows, unpolished)
             paths = by_sample.paths(n_alphas, given, several=several)
+            problem = None
             if how.polish == "leaf":
                 paths = LeafPolish(by_sample, validation_rows, how).paths(paths, several=several)
         else:
@@ -296,13 +300,15 @@ def prune_path(
         if validation_rows is not None:
             parts = [validate(validation_rows, path, how.scoring) for path in paths]
         path = PruningPath.joined(source, [point for each in paths for point in each], parts)
-        if not splits:
-            return path
-        if by_block is None:
-            return with_new_splits(path, rows, validation_rows, how)
-        new_splits = NewSplits.of(by_block, how)
-        settle = None if new_splits.has_all else new_splits.settle
-        return with_new_splits(path, new_splits.rows, validation_rows, how, settle)
+        if splits and by_block is not None:
+            new_splits = NewSplits.of(by_block, how)
+            settle = None if new_splits.has_all else new_splits.settle
+            path = with_new_splits(path, new_splits.rows, validation_rows, how, settle)
+        elif splits:
+            path = with_new_splits(path, rows, validation_rows, how)
+        if how.certify and problem is None:
+            return without_bound(path, BY_SAMPLE)
+        return certified(path, rows, how) if how.certify else path
 
 
 def polish(

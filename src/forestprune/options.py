@@ -34,7 +34,7 @@ Polish = Literal["ridge", "subset", "leaf", "split"]
 NamedWeighting = Literal["node", "depth"]
 Weighting: TypeAlias = "NamedWeighting | ArrayLike"
 LocalSearch = Literal["random", "correlated"]
-SubsetSolver = Literal["heuristic", "scip", "gurobi"]
+SolverName = Literal["heuristic", "exact", "scip", "gurobi"]
 Deployed = Literal["onnx", "c", "c-float32", "c-int16", "c-int8"]
 Format = Literal["joblib", "pkl", "pickle", "skops", "json", "ubj", "txt", "cbm", "npz", Deployed]
 
@@ -262,6 +262,14 @@ class Options:
             kind='"node", "depth" or array-like',
         ),
     ] = "node"
+    certify: Annotated[
+        bool,
+        About(
+            "Say how far from the least objective the model can be at most.",
+            "Afterwards ``small.gap`` is that, ``small.bound`` what no pruning at this alpha is "
+            "below, and ``small.certificate`` says more. It takes about as long as pruning.",
+        ),
+    ] = False
     max_iter: Annotated[
         int,
         About(
@@ -302,18 +310,20 @@ class Options:
         ),
     ] = True
     solver: Annotated[
-        SubsetSolver,
+        SolverName,
         About(
-            "What finds the best subset of trees, for {polish='subset'}.",
-            "By iterative hard thresholding and swaps, or exactly by mixed-integer programming "
-            "(``pip install pyscipopt``, or ``gurobipy``).",
+            "What proves a solution to be the best: exact, for small models; others for "
+            "{polish='subset'}.",
+            'With "exact", pruning itself: by branch and bound, if there are a few hundred splits '
+            'or layers to choose from and {alpha} is given. For a best subset of trees "scip" and '
+            '"gurobi", by mixed-integer programming (``pip install pyscipopt``, or ``gurobipy``).',
             group=PAPER,
         ),
     ] = "heuristic"
     time_limit: Annotated[
         float,
         About(
-            "Seconds for an exact solver, for each model that it polishes.",
+            "Seconds for an exact solver, for each model that it solves for.",
             "On a path that is each point.",
             group=PAPER,
             least=0.001,
@@ -379,6 +389,12 @@ class Options:
             raise OptionError(
                 f"{named('shrinkage', self.shrinkage)} is about new values of leaves, but they "
                 "get none: use it with {refit=True} ({rule='subtree'}) or {polish='leaf'}."
+            )
+        if self.solver == "exact" and self.polish is not None:
+            raise OptionError(
+                f"{named('solver', repr(self.solver))} finds the best pruning, and what "
+                f"{named('polish', repr(self.polish))} then makes of it is none. Leave one of them "
+                "out; a best subset of trees is found by 'scip' or 'gurobi'."
             )
         if self.rule == "layer" and self.refit:
             raise OptionError(
@@ -474,6 +490,15 @@ def require_choice(name: str, value: Any) -> None:
     """Raise an error unless `value` is one of those that the type of an option lists."""
     allowed = choices(get_args(TABLE[name].type)[0])
     require(name, value, " or ".join(map(repr, allowed)), partial(_is_among, allowed))
+
+
+def require_heuristic(options: Options) -> None:
+    """Refuse an exact solver where many alphas are solved for."""
+    if options.solver == "exact":
+        raise OptionError(
+            "{solver='exact'} finds the best model for one {alpha}: give both to prune(). For what "
+            "a path has, {certify=True} tells how far from the best it can be at most."
+        )
 
 
 def _is_among(allowed: tuple[Any, ...], value: Any) -> bool:

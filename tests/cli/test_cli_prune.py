@@ -191,7 +191,7 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         *("--max-trees", 2, "--max-nodes", 30, "--no-refit"),
     )
     common = {"alpha2": 0.01, "joint": None, "polish": None, "solver": "heuristic"}
-    common |= {"scoring": None}
+    common |= {"scoring": None, "certify": False}
     assert seen.pop() == {
         "rule": "layer",
         "weighting": "depth",
@@ -210,6 +210,7 @@ def test_every_option_arrives(shop, tmp_path, monkeypatch):
         "refit": False,
         "shrinkage": None,
         "scoring": None,
+        "certify": False,
     }
     succeeds(*command, "--force", "--scoring", "neg_mean_absolute_error", "--n-alphas", 3)
     assert seen.pop()["scoring"] == "neg_mean_absolute_error"

@@ -42,6 +42,23 @@ def test_gradients_are_derivatives(name, data):
     np.testing.assert_allclose(found[where], expected[where], rtol=1e-5, atol=1e-5)
 
 
+@every_loss
+@given(st.data())
+def test_tangents_are_nowhere_above_the_loss(name, data):
+    loss, target, raw, _ = data.draw(cases(name))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    at = raw + rng.choice([0.1, 1.0, 10.0]) * rng.normal(size=raw.shape)
+    slope, height = loss.tangent(target, raw, at)
+    assert (height <= loss.values(target, at) * (1 + 1e-12) + 1e-9 * (1 + np.abs(height))).all()
+    # It is one line: what it says elsewhere follows from its slope.
+    _, elsewhere = loss.tangent(target, raw, raw)
+    rise = (slope * (at - raw)).sum(axis=0)
+    np.testing.assert_allclose(height, elsewhere + rise, rtol=1e-9, atol=1e-9)
+    touches = smooth(loss, target, raw).all(axis=0)
+    values = loss.values(target, raw)
+    np.testing.assert_allclose(elsewhere[touches], values[touches], rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", [name for name in LOSSES if name not in BY_PARABOLAS])
 @given(st.data())
 def test_hessians_are_second_derivatives(name, data):

@@ -84,8 +84,10 @@ def test_prune_does_it_at_once(validated):
     if validated:
         how |= {"X_val": rows[0], "y_val": rows[1], "sample_weight_val": np.arange(len(rows[0]))}
     weight = how.get("sample_weight_val")
-    plain = fp.prune(model, X, Y, **how)
-    shared = fp.prune(model, X, Y, share_thresholds=0.02, **how)
+    plain = fp.prune(model, X, Y, certify=True, **how)
+    shared = fp.prune(model, X, Y, certify=True, share_thresholds=0.02, **how)
+    assert plain.bound is not None
+    assert shared.bound is None
     expected = plain.share_thresholds(*rows, tolerance=0.02, sample_weight=weight)
     assert shared.report["shared_thresholds"] == expected.report["shared_thresholds"]
     assert shared.n_bytes < plain.n_bytes

@@ -25,7 +25,7 @@ from forestprune.options import (
     Options,
     Polish,
     Rule,
-    SubsetSolver,
+    SolverName,
     about,
     default,
 )
@@ -256,6 +256,8 @@ class Size:
                 raise WrongCallError(f"{spelled(name)} must be finite, got {asked[name]}.")
         if self.format is not None and self.max_bytes is None:
             raise WrongCallError("--format says what --max-bytes counts: give that too.")
+        if options.solver == "exact" and self.alpha is None:
+            raise WrongCallError("--solver exact finds the best model for one --alpha: give that.")
         free = {"alpha", "max_depth"} | ({"max_trees"} if options.polish == "subset" else set())
         others = [name for name in asked if name not in free]
         if self.alpha is not None and others:
@@ -296,11 +298,12 @@ class How:
     weighting: Annotated[NamedWeighting | None, option("weighting")] = None
     max_iter: Annotated[int | None, option("max_iter")] = None
     n_jobs: Annotated[int | None, option("n_jobs", "--jobs", "-j")] = None
+    certify: Annotated[bool, option("certify", "--certify")] = False
     n_alphas: Annotated[int | None, option("n_alphas")] = None
     joint: Annotated[Joint | None, option("joint")] = None
     alpha2: Annotated[float | None, option("alpha2")] = None
     local_search: Annotated[Local | None, option("local_search")] = None
-    solver: Annotated[SubsetSolver | None, option("solver")] = None
+    solver: Annotated[SolverName | None, option("solver")] = None
     time_limit: Annotated[float | None, option("time_limit")] = None
 
     @property
@@ -334,8 +337,12 @@ class How:
         weighs = options.joint is not None or options.polish in ("ridge", "subset")
         by_chance = division.share > 0.0 or isinstance(options.local_search, str)
         useless = {
-            "--solver is for --polish subset": "solver" in given and not subset,
-            "--time-limit is for --polish subset": "time_limit" in given and not subset,
+            "--solver is for --polish subset, but for exact": "solver" in given
+            and not subset
+            and options.solver != "exact",
+            "--time-limit is for --polish subset and --solver exact": "time_limit" in given
+            and not subset
+            and options.solver != "exact",
             "--alpha2 is for --joint, --polish ridge and --polish subset": "alpha2" in given
             and not weighs,
             "--seed is for rows held out by chance, or a random search": seed is not None

@@ -147,7 +147,7 @@ def _table(document: dict[str, Any]) -> "Table":
 
     points, headings = document["points"], LABELS | _HEADINGS
     table = Table(box=None, pad_edge=False)
-    hidden = {"objective"}
+    hidden = {"objective", "bound"}
     if any(name in points[0] for name in OF_CLASSES):
         hidden |= {"loss", "max_depth"}  # a terminal is not wide enough for all
     resplit = "new_splits" in points[0]

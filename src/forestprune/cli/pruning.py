@@ -113,7 +113,8 @@ def make_small(
     document["seconds"] = round(time.perf_counter() - begun, 3)
     written = {"written to": out, "report:": page}
     lines = [f"{what} {file}" for what, file in written.items() if file is not None]
-    return document, [summary.table(document), *summary.about_polish(document), *lines]
+    told = [*summary.about_polish(document), *summary.about_gap(small)]
+    return document, [summary.table(document), *told, *lines]
 
 
 def _chosen(work: Work, asked: Asked, *, whole: bool) -> tuple["PruningPath", int]:
@@ -179,6 +180,11 @@ def _held_out(work: Work) -> Any:
     return None if rows is None else HeldOut(rows.X, rows.y, rows.weight)
 
 
+def _on_path(asked: Asked) -> Any:
+    """Return the solver for the models around one that was asked for."""
+    return "heuristic" if asked.options.solver == "exact" else asked.options.solver
+
+
 def _surroundings(
     path: "PruningPath", place: int, work: Work, asked: Asked
 ) -> tuple["PruningPath", int]:
@@ -193,7 +199,7 @@ def _surroundings(
         n_alphas=asked.how.points,
         max_depth=asked.size.max_depth,
         max_trees=asked.size.max_trees,
-        **vars(replace(asked.options, scoring=None)),
+        **vars(replace(asked.options, scoring=None, certify=False, solver=_on_path(asked))),
     )
     point = path.points[place]
     joined = PruningPath.joined(path.source, [*around.points, *path.points], [])

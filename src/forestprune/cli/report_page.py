@@ -61,7 +61,11 @@ def write_report(
             "rows to prune with": rows,
             "target": ", ".join(work.targets) or "the model's own predictions",
             "alpha taken": f"{point.alpha:g}",
-            **{f"{name} taken": f"{value}" for name, value in point.report.items()},
+            **{
+                f"{name} taken": f"{value}"
+                for name, value in point.report.items()
+                if name != "certificate"  # which stands in the text
+            },
         },
         warnings=warnings,
         # Files of different formats cannot be compared.

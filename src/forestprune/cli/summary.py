@@ -131,6 +131,7 @@ def describe(work: Work, path: "PruningPath", place: int, options: "Options") ->
         "alpha": small.alpha,
         "shrinkage": small.report.get("shrinkage", shrinkage),
         "loss": small.loss,
+        "certificate": None if small.certificate is None else small.certificate.to_dict(),
         **told,
     }
 
@@ -333,3 +334,8 @@ def about_polish(document: dict[str, Any]) -> list[str]:
         why = "on the rows held out, new splits are no better by more than chance"
     pruned = document["small"]["nodes"] < document["full"]["nodes"]
     return [f"{why}: the small model is {'only pruned' if pruned else 'the model as it was'}."]
+
+
+def about_gap(small: "PrunedForest") -> list[str]:
+    """Return how far from the best pruning a model can be, if that was asked for."""
+    return [] if small.certificate is None else [small.certificate.in_words()]

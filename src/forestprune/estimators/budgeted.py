@@ -17,7 +17,7 @@ from forestprune.options import (
     Options,
     Polish,
     Rule,
-    SubsetSolver,
+    SolverName,
     Weighting,
     require,
 )
@@ -50,12 +50,13 @@ class BudgetedEstimator(PrunedEstimator):
         polish: Polish | None = None,
         scoring: Scoring = None,
         weighting: Weighting = "node",
+        certify: bool = False,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         joint: Joint | None = None,
         alpha2: float = 0.01,
         local_search: bool | LocalSearch = True,
-        solver: SubsetSolver = "heuristic",
+        solver: SolverName = "heuristic",
         time_limit: float = 60.0,
         random_state: Any = None,
     ) -> None:
@@ -77,6 +78,7 @@ class BudgetedEstimator(PrunedEstimator):
         self.polish = polish
         self.scoring = scoring
         self.weighting = weighting
+        self.certify = certify
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.joint = joint

@@ -20,10 +20,12 @@ from forestprune.options import (
     Options,
     Polish,
     Rule,
-    SubsetSolver,
+    SolverName,
     Weighting,
+    require_heuristic,
 )
 from forestprune.select.budget import Budget
+from forestprune.select.certify import certified
 from forestprune.select.choose import open_model, solvers, whole_path
 from forestprune.select.path import PruningPath
 from forestprune.select.routed import RoutedRows, checked_alphas
@@ -58,12 +60,13 @@ class FoldedEstimator(PrunedEstimator):
         polish: Polish | None = None,
         scoring: Scoring = None,
         weighting: Weighting = "node",
+        certify: bool = False,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         joint: Joint | None = None,
         alpha2: float = 0.01,
         local_search: bool | LocalSearch = True,
-        solver: SubsetSolver = "heuristic",
+        solver: SolverName = "heuristic",
         time_limit: float = 60.0,
         random_state: Any = None,
     ) -> None:
@@ -85,6 +88,7 @@ class FoldedEstimator(PrunedEstimator):
         self.polish = polish
         self.scoring = scoring
         self.weighting = weighting
+        self.certify = certify
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.joint = joint
@@ -108,6 +112,7 @@ class FoldedEstimator(PrunedEstimator):
         from sklearn.model_selection import check_cv  # not needed to predict
 
         how, labels = self._checked(X, y), self._labels(y)
+        require_heuristic(how)
         if how.polish == "split":
             kind = "Regressor" if labels is None else "Classifier"
             raise OptionError(
@@ -168,6 +173,8 @@ class FoldedEstimator(PrunedEstimator):
         self.shrinkage_ = float(how.shrinkages[which])
         taken = int(np.flatnonzero(own == chosen)[0])
         self.alpha_ = float(self.path_.alphas[taken])
+        if how.certify:
+            self.path_ = certified(self.path_, routed, how, taken)
         self._finish(self.path_[taken])
         return self
 

@@ -21,12 +21,9 @@ The best such values are those of an isotonic regression.
 import numpy as np
 
 from forestprune.kernels.jit import inner, kernel
-from forestprune.kernels.records import MOST_LEVELS
+from forestprune.kernels.records import MOST_CONSTRAINED, MOST_LEVELS
 from forestprune.kernels.subtrees import AHEAD, LOOSENED
 from forestprune.kernels.sums import FEW, subtract, sum_by
-
-MOST_CONSTRAINED = 8
-"""The same for trees with constraints, where each choice takes an isotonic regression."""
 
 ROUNDS = 50
 ENOUGH = 1e-9

@@ -82,6 +82,9 @@ class Overlaps(NamedTuple):
 MOST_LEVELS = 10
 """Up to how many levels of a symmetric tree all choices are tried."""
 
+MOST_CONSTRAINED = 8
+"""The same for trees with constraints, where each choice takes an isotonic regression."""
+
 
 class SymmetricTrees(NamedTuple):
     """What never changes while levels are chosen. Levels are bits, the last one lowest."""
@@ -191,3 +194,37 @@ class SplitPrice(NamedTuple):
     shrinkage: float  # of leaf values to 0, as a weight of rows
     least_weight: float  # of the rows in a leaf
     linear: bool  # whether rows say by how much the loss falls if they go left
+
+
+MUST, MUST_NOT = 1, 2
+"""What can be said of a split: it must be kept, or must not be; 0 leaves it open."""
+
+
+class Prunings(NamedTuple):
+    """Which prunings trees may have in a mixture, and what these cost, times the variation."""
+
+    offsets: NDArray[np.int64]
+    split: NDArray[np.uint32]
+    leaf: NDArray[np.uint32]
+    depth: NDArray[np.int64]  # (n_nodes,)
+    origin: NDArray[np.float64]  # (n_outputs, n_nodes): value less the root's, times the scale
+    leaf_weight: NDArray[np.float64]  # (n_leaves,): of the rows in each unpruned leaf
+    cost: NDArray[np.float64]  # (n_splits,): of both children together; of subtrees
+    layer_cost: NDArray[np.float64]  # (n_trees, max_depth + 1): of layers; (n_trees, 0) if subtrees
+    shrinkage: float  # 0 if values are not refitted
+    refit: bool
+    least: NDArray[np.float64]  # (n_outputs,): what a refitted leaf may add at least, and at most
+    most: NDArray[np.float64]
+    said: NDArray[np.int8]  # (n_splits,): whether a split must be kept, or not; (0,) if all may
+
+
+class Mixture(NamedTuple):
+    """Weighted means of prunings, one for each tree: see mixtures.py."""
+
+    residual: NDArray[np.float64]  # (n_outputs, m): of the means, times the rows' weights
+    adds: NDArray[np.float64]  # (n_prunings, n_outputs, n_leaves): what each adds in each leaf
+    share: NDArray[np.float64]  # (n_trees, n_prunings): those of a tree add up to 1
+    penalty: NDArray[np.float64]  # (n_trees, n_prunings)
+    square: NDArray[np.float64]  # (n_trees, n_prunings, n_prunings): their products over the rows
+    kept: NDArray[np.float64]  # (n_prunings, n_splits): how much of splits is kept; (0, 0) if not
+    first: NDArray[np.int64]  # of interest; tree i owns the splits first[i]..first[i + 1]

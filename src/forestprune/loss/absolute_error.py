@@ -36,6 +36,11 @@ class AbsoluteError(IdentityLink):
         gradient /= self._sizes(gradient, target)
         return gradient
 
+    def tangent(self, target: Floats, raw: Floats, at: Floats) -> tuple[Floats, Floats]:  # noqa: D102
+        # Slopes are between 1 and -1: such a line through 0 at the target is below.
+        slope = self.gradient(target, raw)
+        return slope, by_row(slope * (at - target))
+
     def hessian(self, target: Floats, raw: Floats) -> Floats:
         """Return that of the parabola above: 1 over the residual."""
         sizes = self._sizes(raw - target, target)

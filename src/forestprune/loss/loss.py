@@ -46,6 +46,16 @@ class Loss(ABC):
     def gradient(self, target: Floats, raw: Floats) -> Floats:
         """Return the derivative of the loss of each row by its raw prediction."""
 
+    def tangent(self, target: Floats, raw: Floats, at: Floats) -> tuple[Floats, Floats]:
+        """Return a line that is nowhere above the loss and, if it can be, touches it at `raw`.
+
+        Its slope by each raw prediction, (n_outputs, m), and its height at the raw predictions
+        `at`, (m,). With the slope u, that is ``u at - conjugate(u)``: all losses here are convex,
+        so at every slope that they take somewhere they have a conjugate.
+        """
+        slope = self.gradient(target, raw)
+        return slope, self.values(target, raw) + by_row(slope * (at - raw))
+
     @abstractmethod
     def hessian(self, target: Floats, raw: Floats) -> Floats:
         """Return the second derivative of the loss of each row, or more: always positive.

@@ -51,6 +51,11 @@ class QuantileLoss(IdentityLink):
         gradient += 0.5 - self.level
         return gradient
 
+    def tangent(self, target: Floats, raw: Floats, at: Floats) -> tuple[Floats, Floats]:  # noqa: D102
+        # Slopes are between 1 - level and -level: such a line through 0 at the target is below.
+        slope = self.gradient(target, raw)
+        return slope, by_row(slope * (at - target))
+
     def hessian(self, target: Floats, raw: Floats) -> Floats:
         """Return that of the parabola above: 1 over twice the residual."""
         sizes = self._sizes(raw - target, target)

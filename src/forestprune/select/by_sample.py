@@ -96,6 +96,8 @@ def _hindrance(source: Source, options: Options) -> str:
         return named("joint", repr(options.joint))
     if options.polish in ("ridge", "subset"):
         return named("polish", repr(options.polish))
+    if options.solver == "exact":
+        return named("solver", repr(options.solver))
     if rule_for(source.forest, options) is SubtreeRule:
         return ""
     return named("rule", repr(options.rule or "oblivious"))

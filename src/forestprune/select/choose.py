@@ -105,6 +105,11 @@ class Wanted:
                 "{tolerance} and {one_standard_error} need validation rows, which the forest is "
                 "not pruned with: give {X_val} and {y_val}."
             )
+        if options.solver == "exact" and choosers:
+            raise OptionError(
+                f"{{solver='exact'}} finds the best model for one {{alpha}}: give that instead of "
+                f"{{{choosers[0]}}}, which chooses among many."
+            )
         check_scoring(options.scoring)
         if options.scoring is not None and rows is None:
             raise OptionError("{scoring} needs validation rows: give {X_val} and {y_val}.")
@@ -177,7 +182,8 @@ def choose_routed(
     if not wanted.choosers(options, None if validation_rows is None else "X_val"):
         solver = Solver(rows.problem(options.n_jobs), options, max_trees)
         alpha = 1.0 if wanted.alpha is None else float(wanted.alpha)
-        return PruningPath(rows.source, (solver.solve_alone(alpha, wanted.n_alphas),)), 0
+        ways = solver.solve_exactly if options.solver == "exact" else solver.solve_alone
+        return PruningPath(rows.source, (ways(alpha, wanted.n_alphas),)), 0
     search = Search(rows.source, validation_rows, wanted, options)
     problem = rows.problem(options.n_jobs)
     makers = solver_makers(problem, options, max_trees, choosing=validation_rows is not None)

@@ -65,6 +65,8 @@ def html_table(small: "PrunedForest") -> str:
         in_units = any(name in found.metrics for name in IN_UNITS)
         units = ", RMSE and MAE in units of the target" if in_units else ""
         note = f"On {found.n_rows:,} validation rows; ± one standard error{units}."
+    if small.certificate is not None:
+        note += f" Of the least objective at this alpha: {small.certificate}."
     heading = "".join(
         f'<th style="text-align: {side}">{escape(text)}</th>'
         for side, text in (

@@ -283,6 +283,10 @@ class PruningPath:
             "loss": self.losses,
             "objective": self.objectives,
         }
+        if any("certificate" in point.report for point in self.points):
+            for name in ("bound", "gap"):
+                known = [point.report.get("certificate", {}).get(name) for point in self.points]
+                columns[name] = np.array(known, dtype=np.float64)
         validation = self.validation
         if validation is not None:
             columns[column_name(validation.name)] = validation.scores
@@ -295,10 +299,11 @@ class PruningPath:
 
         Its columns: `alpha`; `shrinkage`, if there are several to choose from; `nodes`, `trees`
         and `max_depth`; `new_splits`, if splits of some points were chosen anew; `loss`, that of
-        the model over that of the best constant on the rows to prune with, and `objective`. With
-        validation rows the score on them, as `r_squared`, `d_squared` or by the name of `scoring`,
-        and its `standard_error`; with a target `rmse` and `mae`, in its units, or for classes
-        `log_loss`, `accuracy`, `balanced_accuracy` and `roc_auc`.
+        the model over that of the best constant on the rows to prune with, and `objective`; with
+        ``certify=True`` `bound` and `gap`. With validation rows the score on them, as `r_squared`,
+        `d_squared` or by the name of `scoring`, and its `standard_error`; with a target `rmse` and
+        `mae`, in its units, or for classes `log_loss`, `accuracy`, `balanced_accuracy` and
+        `roc_auc`.
 
         Examples
         --------

@@ -27,6 +27,7 @@ from forestprune.interop.source import Source
 from forestprune.options import DEPLOYED
 from forestprune.select.notebook import html_table, new_splits_words, score_words
 from forestprune.select.validation import ValidationScore
+from forestprune.solve.dual.certificate import Certificate
 from forestprune.solve.point import Point, kept_leaves, kept_mask
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class PrunedForest:
         Size of the original forest: `n_trees`, `n_nodes`, `max_depth`.
     report : dict
         What else there is to say: the shrinkage, if it was chosen; for a best subset the solver,
-        its status, gap and seconds.
+        its status, gap and seconds; the certificate, if one was asked for.
     ending : str
         Of the file whose size `n_bytes` is.
     validation : ValidationScore or None
@@ -153,6 +154,30 @@ class PrunedForest:
     def max_depth(self) -> int:
         """Depth of the deepest tree left."""
         return self.forest.max_depth
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """How far from the least objective it can be at most; None if that was not asked for.
+
+        ``certify=True`` or ``solver="exact"`` ask for it.
+        """
+        known = self.report.get("certificate")
+        return None if known is None else Certificate.from_dict(known)
+
+    @property
+    def bound(self) -> float | None:
+        """What no pruned model's objective is below at this alpha; None if that is not known."""
+        return None if self.certificate is None else self.certificate.bound
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``; None if no bound is known."""
+        return None if self.certificate is None else self.certificate.gap
+
+    @property
+    def status(self) -> str | None:
+        """What is proved: "optimal", "bounded", "time limit", "unknown"; None if not asked for."""
+        return None if self.certificate is None else self.certificate.status
 
     @cached_property
     def n_bytes(self) -> int:
@@ -488,10 +513,11 @@ class PrunedForest:
 
     def __repr__(self) -> str:
         words, new = score_words(self.validation), new_splits_words(self)
+        proved = "" if self.certificate is None else f", {self.certificate}"
         return (
             f"PrunedForest({self.n_trees:,} of {self.depths.size:,} trees, {self.n_nodes:,} nodes, "
             f"depth {self.max_depth}, {f'{new}, ' if new else ''}alpha={self.alpha:.3g}, "
-            f"loss={self.loss:.4g}"
+            f"loss={self.loss:.4g}{proved}"
             f"{f', {words}' if words else ''})"
         )
 

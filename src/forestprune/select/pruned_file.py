@@ -119,7 +119,7 @@ def _pruned(arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Pruned
     if not isinstance(report, dict):
         raise TypeError("the report must have names")
     numbers: dict[str, Any] = {name: _finite(metadata["pruned"][name], name) for name in _NUMBERS}
-    return PrunedForest(
+    small = PrunedForest(
         forest=forest,
         depths=seal(depths.astype(np.int64)),
         weights=seal(weights),
@@ -130,6 +130,8 @@ def _pruned(arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Pruned
         validation=_validation(metadata["validation"]),
         full=full,
     )
+    _ = small.certificate  # refuses one that is not such
+    return small
 
 
 def _validation(known: dict[str, Any] | None) -> ValidationScore | None:

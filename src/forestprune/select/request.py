@@ -8,6 +8,7 @@ from forestprune.blocks.blocks import Blocks
 from forestprune.options import Options
 from forestprune.select.all_rows import RowsByBlock, RowsInMemory
 from forestprune.select.by_sample import LARGE_ROWS, choose_by_sample, require_suited, suits
+from forestprune.select.certify import BY_SAMPLE, certified, without_bound
 from forestprune.select.choose import Wanted, choose_routed, open_model
 from forestprune.select.path import PruningPath
 from forestprune.select.resplit import choose_with_new_splits
@@ -32,14 +33,17 @@ def choose(
         require_suited(source, options)
         by = choose_by_block if splits else choose_by_sample
         by_block = RowsByBlock(source, X, n_jobs)
-        return by(by_block, _routed(held_out, source, options), wanted, options)
+        path, taken = by(by_block, _routed(held_out, source, options), wanted, options)
+        return (without_bound(path, BY_SAMPLE, taken) if options.certify else path), taken
     rows = RoutedRows.of(source, X, y, sample_weight, n_jobs, keep_matrix=splits)
     del X  # which the caller may have handed over: only the leaves that rows end in count now
     validation_rows = _routed(held_out, source, options)
     if rows.encoding.n_rows >= LARGE_ROWS and suits(source, options):
-        return choose_by_sample(RowsInMemory(rows), validation_rows, wanted, options)
+        path, taken = choose_by_sample(RowsInMemory(rows), validation_rows, wanted, options)
+        return (without_bound(path, BY_SAMPLE, taken) if options.certify else path), taken
     ways = choose_with_new_splits if splits else choose_routed
-    return ways(rows, validation_rows, wanted, options)
+    path, taken = ways(rows, validation_rows, wanted, options)
+    return (certified(path, rows, options, taken) if options.certify else path), taken
 
 
 def _routed(held_out: HeldOut | None, source: Any, options: Options) -> RoutedRows | None:

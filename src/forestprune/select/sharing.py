@@ -64,6 +64,7 @@ def share_thresholds(
         "rows": len(matrix),
     }
     report = small.report | {"shared_thresholds": told}
+    report.pop("certificate", None)  # which was about the model with its own thresholds
     return replace(small, forest=best, report=report, path=None, index=None)
 
 

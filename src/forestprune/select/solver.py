@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from forestprune.select.ending import LEAST, Falling
 from forestprune.select.references import Reference, next_to
 from forestprune.solve.contributions import predict_codes
 from forestprune.solve.descent import Descent
+from forestprune.solve.dual.certificate import Certificate
+from forestprune.solve.exact import BranchAndBound, small_rule
 from forestprune.solve.expanded import ExpandedRule
 from forestprune.solve.layers.rule import LayerRule
 from forestprune.solve.oblivious import ObliviousRule
@@ -76,7 +79,7 @@ class Solver:
     ) -> None:
         self.problem = problem
         self.options = options
-        self.rule = _rule(problem, options)
+        self.rule = make_rule(problem, options)
         self._descent = Descent(self.rule)
         self._polisher = Polisher(self.rule, options, max_trees)
         self._about = about or {}
@@ -129,6 +132,22 @@ class Solver:
                     self._descend(each, on_path=True)
             best = self._descend(alpha, on_path=True)
         return self._finished(replace(best, n_iter=self._descent.sweeps))
+
+    def solve_exactly(self, alpha: float, n_alphas: int) -> Point:
+        """Solve for one alpha by branch and bound, from what :meth:`solve_alone` finds."""
+        options = self.options
+        rule = small_rule(self.rule, options)
+        begun, found = perf_counter(), self.solve_alone(alpha, n_alphas)
+        search = BranchAndBound(rule, found, options.max_iter, options.time_limit)
+        proved = search.solve()
+        certificate = Certificate.of(
+            proved.point.objective,
+            proved.bound,
+            perf_counter() - begun,
+            timed_out=proved.timed_out,
+        )
+        report = found.report | {"certificate": certificate.to_dict()}
+        return replace(proved.point, report=report)
 
     def path(
         self,
@@ -233,7 +252,7 @@ class Solver:
         return point
 
 
-def _rule(problem: Problem, options: Options) -> Rule:
+def make_rule(problem: Problem, options: Options) -> Rule:
     """Return the rule for a problem: of squared error as it is, of other losses by expansions."""
     forest = problem.encoding.forest
     kind = rule_for(forest, options)

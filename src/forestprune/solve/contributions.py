@@ -38,6 +38,11 @@ class Contributions:
         self._n_leaves = np.zeros(forest.n_trees, np.int64)
         self._leaf_of = np.zeros(trees.leaf.size, np.uint32)
 
+    @property
+    def table(self) -> NDArray[np.float64]:
+        """What trees add in each of their unpruned leaves: shape (n_leaves, columns of values)."""
+        return self._table
+
     def move_to(self, point: Point, *, weighted: bool = True) -> NDArray[np.int64]:
         """Prune and weight the trees as `point` does; return those that changed.
 

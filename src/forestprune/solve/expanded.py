@@ -49,7 +49,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(eq=False)
-class _Part:
+class Part:
     """The trees that add to the same outputs, and the rule that prunes them.
 
     Attributes
@@ -101,7 +101,7 @@ class ExpandedRule(Rule):
         if options.refits:
             options = replace(options, shrinkage=problem.curvature * options.shrinkages[0])
         weight, residual = self._expansion(self._raw)
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         for trees, outputs in _groups(forest):
             own = options
             if not isinstance(options.weighting, str):
@@ -110,12 +110,17 @@ class ExpandedRule(Rule):
             rule = kind(part, own)
             splits = _splits_of(forest, trees)
             share = _share(forest, options.weighting, trees)
-            self._parts.append(_Part(rule, trees, outputs, splits, share, part.residual))
+            self._parts.append(Part(rule, trees, outputs, splits, share, part.residual))
         self.order = np.concatenate(
             [np.empty(0, np.int64), *(part.trees[part.rule.order] for part in self._parts)]
         )
         self.searches = any(part.rule.searches for part in self._parts)
         self._begun = self.point(0.0)
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The trees of each group of outputs, and the rule that prunes them."""
+        return tuple(self._parts)
 
     # What is kept
 
@@ -239,7 +244,7 @@ class ExpandedRule(Rule):
         weight, residual = self._expansion(self._raw)
         for part in self._parts:
             own, problem = residual[part.outputs], part.rule.problem
-            rows = _of_output(weight, part.outputs)
+            rows = of_output(weight, part.outputs)
             if rows is None or not (weights or _stale(rows, part.weight)):
                 part.rule.renew(own)
             else:
@@ -340,7 +345,7 @@ class ExpandedRule(Rule):
         found = []
         for part in self._parts:
             problem, own = part.rule.problem, residual[part.outputs]
-            rows = _of_output(weight, part.outputs)
+            rows = of_output(weight, part.outputs)
             away = raw[part.outputs] - problem.intercept[:, np.newaxis]
             if rows is None:
                 found.append(replace(problem, residual=seal(own + away)))
@@ -353,7 +358,7 @@ class ExpandedRule(Rule):
         counts = by_tree(splits, first_splits(self.problem.encoding.forest.offsets))
         return np.concatenate([[0], np.cumsum(counts + (counts > 0))])
 
-    def _own(self, order: Order) -> Iterator[tuple[_Part, Order]]:
+    def _own(self, order: Order) -> Iterator[tuple[Part, Order]]:
         """Yield each part, and which of its trees are among some, in their order."""
         for part in self._parts:
             some = order[np.isin(order, part.trees)] if len(self._parts) > 1 else order
@@ -420,7 +425,7 @@ def _own_problem(
     if trees.size < encoding.forest.n_trees or encoding.forest.tree_output.size:
         some = take_trees(encoding.forest, trees, outputs.start)
         encoding = Encoding(some, seal(encoding.codes[trees]))
-    own = _of_output(weight, outputs)
+    own = of_output(weight, outputs)
     return Problem(
         encoding=encoding,
         target=problem.target[outputs],
@@ -433,7 +438,7 @@ def _own_problem(
     )
 
 
-def _of_output(weight: Floats | None, outputs: slice) -> Floats | None:
+def of_output(weight: Floats | None, outputs: slice) -> Floats | None:
     """Return what rows weigh for some outputs, given that for all of them or for each."""
     return weight if weight is None or weight.ndim == 1 else weight[outputs.start]
 

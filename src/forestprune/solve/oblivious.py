@@ -80,6 +80,11 @@ class ObliviousRule(QuadraticRule):
         self._crew = Crew(problem.n_jobs, codes.size > self.tuning.shared)
 
     @property
+    def symmetric(self) -> tuple[SymmetricTrees, Cells]:
+        """The trees and the cells of all choices of levels, as kernels read them."""
+        return self._trees, self._cells
+
+    @property
     def depths(self) -> NDArray[np.int64]:
         """How many levels of each tree are kept now."""
         return np.bitwise_count(self._cut.levels).astype(np.int64)

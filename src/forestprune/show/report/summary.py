@@ -123,6 +123,7 @@ def summarise(
         "error": _told(_error(path, place, about, routed if further else None), figures, place),
         "polish": _polish(path, place, figures),
         "path": {**tradeoff(path, place, about.call, figures), "figures_further": further},
+        "certificate": None if small.certificate is None else small.certificate.in_words(),
         "labels": LABELS,
         "curves": curves,
         "depths": {  # trees that are gone have depth 0

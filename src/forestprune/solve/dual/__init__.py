@@ -1,0 +1,1 @@
+"""How far from the least objective a solution can be at most: bounds from the dual."""
