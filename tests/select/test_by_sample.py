@@ -75,6 +75,7 @@ def best_by_all(model, rows, target, **asked):
     return point_of(fp.prune(model, rows, target, **asked))
 
 
+@pytest.mark.sampled(3)
 def test_no_tree_can_improve_what_comes_out_and_all_rows_do_no_better(fitted):
     model, rows, target = fitted
     small = fp.prune(model, batches(rows, target), max_nodes=120, shrinkage=20.0)
@@ -93,6 +94,7 @@ def test_no_tree_can_improve_what_comes_out_and_all_rows_do_no_better(fitted):
     assert point.loss == pytest.approx((1.0 - score) / (1.0 - again[0]), rel=0.02)
 
 
+@pytest.mark.sampled(3)
 def test_rows_in_memory_or_by_the_block_make_the_same_model(fitted, monkeypatch):
     model, rows, target = fitted
     monkeypatch.setattr(request, "LARGE_ROWS", 2_000)
@@ -112,6 +114,7 @@ def test_threads_that_try_shrinkages_change_nothing(boosted):
     np.testing.assert_array_equal(one.predict(X_VAL), three.predict(X_VAL))
 
 
+@pytest.mark.sampled(3)
 def test_one_alpha_and_paths(fitted):
     model, rows, target = fitted
     path = fp.prune_path(model, batches(rows, target), n_alphas=12, shrinkage=20.0)

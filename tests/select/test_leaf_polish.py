@@ -219,6 +219,7 @@ def test_leaves_are_polished_by_the_block(fit_model):
     assert found == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.sampled(2)
 def test_rows_in_memory_or_by_the_block_make_the_same_model(fit_model, monkeypatch):
     model, rows, target = fit_model
     asked = {"max_nodes": 80, "shrinkage": 20.0, "polish": "leaf"}
@@ -287,6 +288,7 @@ def test_promises_hold():
     assert (predicted[1::2] >= predicted[::2] - 1e-12).all()
 
 
+@pytest.mark.long
 def test_values_of_the_original_can_be_fitted_afterwards():
     model, rows, target = MODELS["boosting"]
     model.fit(rows, target)

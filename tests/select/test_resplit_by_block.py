@@ -70,6 +70,7 @@ def point_of(small):
     return small.path.points[small.index]
 
 
+@pytest.mark.sampled(2)
 def test_all_rows_fit_what_some_chose(fitted):
     model, rows, target = fitted
     asked = {"max_nodes": 80, "shrinkage": 30.0}
@@ -105,6 +106,7 @@ def test_blocks_of_any_size_make_the_same_model(boosted):
     np.testing.assert_allclose(first.predict(X_VAL), second.predict(X_VAL))
 
 
+@pytest.mark.long
 def test_few_rows_are_polished_with_as_ever(boosted):
     some = X[:1_000], Y[:1_000]
     asked = {"max_nodes": 40, "polish": "split"}
@@ -174,6 +176,7 @@ def test_promises_hold():
     assert (predicted[1::2] >= predicted[::2] - 1e-12).all()
 
 
+@pytest.mark.long
 def test_paths_and_models_as_they_are(boosted):
     path = fp.prune_path(boosted, batches(X, Y), n_alphas=8, polish="split", shrinkage=30.0)
     plain = [point for point in path.points if point.forest is None]
