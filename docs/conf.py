@@ -40,6 +40,7 @@ CONTENTS = {
         "/benchmarks/results/constraints",
         "/benchmarks/results/symmetric",
         "/benchmarks/results/tolerance",
+        "/benchmarks/results/block_polish",
         "/benchmarks/results/deployment",
         "/benchmarks/results/certificates",
         "/benchmarks/results/paper/README",
