@@ -18,9 +18,12 @@ MODELS = {
 WAYS = [
     {},
     {"polish": "leaf"},
+    {"certify": True},
+    {"refit": False, "certify": True},
     {"polish": "ridge"},
     {"rule": "layer", "polish": "ridge"},
     {"rule": "layer", "joint": "ridge"},
+    {"rule": "layer", "certify": True},
 ]
 
 
@@ -34,7 +37,7 @@ def main(names):
             path[-1].to_native()
         if name == "shallow":  # stumps are symmetric
             stumps = fp.Forest.from_model(model).truncate(1)
-            fp.prune_path(stumps, X, y, n_alphas=6, rule="oblivious")
+            fp.prune_path(stumps, X, y, n_alphas=6, rule="oblivious", certify=True)
         # Small forests are treated as large ones too, as some tests do.
         problem = pose(fp.encode(fp.Forest.from_model(model), X), target)
         descended(subtree_rule(problem, 10.0, deep=0.0, screened_rows=1e-9), 0.1)

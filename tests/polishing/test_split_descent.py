@@ -116,6 +116,7 @@ def scaled_forests(draw, outputs, *, categorical, by_class):
     return replace(forest, scale=scale, base=base, **changes)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("categorical", [False, True])
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=examples(24))

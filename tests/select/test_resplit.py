@@ -273,6 +273,7 @@ def test_a_tree_alone_gets_better_splits():
     assert r2(small, more, target) >= r2(model, more, target)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("validated", [True, False])
 def test_what_new_splits_make_of_a_model_must_keep_to_the_budget_too(
     forest, monkeypatch, validated

@@ -117,6 +117,7 @@ BY_ROW += [(AMOUNTS, name) for name in influence.OF_NUMBERS]
 BY_ROW += [(ONE_AND_TWO, name) for name in ("f1", "average_precision")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(("problem", "name"), BY_ROW, ids=name_of)
 def test_errors_by_row_are_those_of_a_bootstrap(problem, name, monkeypatch):

@@ -155,6 +155,7 @@ def test_no_levels_that_keep_constraints_are_better_than_the_bound(case, alpha, 
             assert bound <= found.objective + slack(found.objective)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("layers", [False, True], ids=["subtrees", "layers"])
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=max(EXAMPLES // 2, 4))
@@ -273,10 +274,11 @@ def test_mixtures_come_down_to_the_best_of_all_mixtures(case, alpha):
     ]
     found = minimize(value, start, bounds=[(0, 1)] * n, constraints=sums, method="SLSQP")
     dual = Dual(rule, point_of(rule, alpha, "everything"))
-    for _ in range(60):
+    for _ in range(2_000):  # two trees that add nearly the same take turns for long
         dual.sweep(5, 1e-12)
         dual.look()
-    # Two trees that add nearly the same take turns for long: that is why so much is let pass.
+        if dual.best >= dual.upper - 0.001 * (1.0 + dual.upper):
+            break
     assert dual.best <= dual.upper + slack(dual.upper)
     assert dual.best >= dual.upper - 0.01 * (1.0 + dual.upper)
     assert dual.best <= found.fun + slack(found.fun)
