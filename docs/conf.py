@@ -24,7 +24,7 @@ CONTENTS = {
         "/docs/scale",
     ],
     "Choose": ["/docs/which-options", "/docs/which-models", "/docs/limits"],
-    "Reference": ["/docs/command-line", "/docs/api", "/CHANGELOG", "/CONTRIBUTING"],
+    "Reference": ["/docs/command-line", "/docs/api", "/CHANGELOG", "/CONTRIBUTING", "/SECURITY"],
     "Background": [
         "/docs/how-it-works",
         "/docs/speed",
