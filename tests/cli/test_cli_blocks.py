@@ -81,6 +81,7 @@ def test_what_is_wrong_is_said(folder, shop, tmp_path):
     fails_noted(tmp_path, *args, "--holdout", 0, *out, match="by 'leaf', 'split' or not at all")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("polish", ["leaf", "split"])
 def test_rows_of_folders_polish(polish, folder, shop, tmp_path, monkeypatch):
     monkeypatch.setattr(by_sample, "SAMPLE_ROWS", 90)

@@ -98,7 +98,7 @@ def model(request):
     return TRAINED[request.param](X, Y, SIGNS, 0)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("how", RULES, ids=lambda how: " ".join(map(str, how.values())) or "plain")
 def test_pruned_models_keep_their_constraints(model, how):
     rng = np.random.default_rng(0)

@@ -113,6 +113,7 @@ MORE = [(name, weighted) for name in MODELS for weighted in (False, True)]
 MORE = [pytest.param(*case, marks=pytest.mark.long) for case in MORE if case not in CASES]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "weighted"), [*CASES, *MORE])
 def test_few_passes_lead_to_what_all_rows_at_once_lead_to(name, weighted):
     model, rows, target = MODELS[name]
@@ -198,6 +199,7 @@ def fit_model(request):
     return model.fit(rows, target), rows, target
 
 
+@pytest.mark.sampled(2)
 def test_leaves_are_polished_by_the_block(fit_model):
     model, rows, target = fit_model
     asked = {"max_nodes": 120, "shrinkage": 20.0}

@@ -116,6 +116,7 @@ def test_few_rows_are_polished_with_as_ever(boosted):
     np.testing.assert_array_equal(small.predict(X_VAL), expected.predict(X_VAL))
 
 
+@pytest.mark.long
 def test_validation_rows_choose(boosted):
     held_out = {"X_val": batches(X_VAL, Y_VAL)}
     plain = fp.prune(boosted, batches(X, Y), max_nodes=60, **held_out)

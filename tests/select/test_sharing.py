@@ -33,6 +33,7 @@ def test_thresholds_move_within_their_bin_and_keep_their_order(drawn, given_rows
     assert (shared.threshold == forest.threshold)[~numeric].all()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_native_models_have_the_thresholds_too(library):
