@@ -258,7 +258,11 @@ class Search:
         crew = Crew(1 if alone else n_jobs)
         # Threads that limit those of linear algebra one by one would not find back to what was.
         with one_blas_thread(), bar(CHOOSING, len(makers)) as show:
-            crew.run(look, [(place,) for place in range(len(makers))])
+            try:
+                crew.run(look, [(place,) for place in range(len(makers))])
+            except BaseException:
+                self._given_up = True  # also if it came while others were waited for
+                raise
         for message in itertools.chain(*later):
             warn_caller(message, ConvergenceWarning)
         self._found += [found[place] for place in sorted(found)]
